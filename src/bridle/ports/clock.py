@@ -1,0 +1,44 @@
+"""Time, from one place, so that replay and tests can bring their own."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+import anyio
+
+
+class Clock(Protocol):
+    """Wall-clock time in seconds since the epoch, and sleeping."""
+
+    def now(self) -> float:
+        """Tell the time."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> float:
+        """Tell the time."""
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await anyio.sleep(seconds)
+
+
+def iso(seconds: float) -> str:
+    """Write a time as it stands in events: UTC, microseconds, `Z`."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def from_iso(text: str) -> float:
+    """Read a time from an event."""
+    return datetime.fromisoformat(text).timestamp()

@@ -1,0 +1,163 @@
+"""One vocabulary for log, stream, user interface and export, and its one codec."""
+
+from __future__ import annotations
+
+import msgspec
+
+from bridle.types.events.base import Event, LiveEvent
+from bridle.types.events.live import (
+    MessageDelta,
+    ShellOutput,
+    ToolInputDelta,
+    ToolInputEnded,
+    ToolInputStarted,
+    ToolProgress,
+)
+from bridle.types.events.message import (
+    BudgetExhausted,
+    BudgetReserved,
+    BudgetSettled,
+    MessageEnded,
+    MessageStarted,
+    ModelFellBack,
+    ModelRetried,
+    Recipe,
+    TextRetracted,
+    UsageUpdated,
+)
+from bridle.types.events.run import (
+    CheckEnded,
+    CheckStarted,
+    ErrorRaised,
+    Noted,
+    RunEnded,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    Waiting,
+)
+from bridle.types.events.thread import (
+    FollowUpQueued,
+    InputAdmitted,
+    LeaseTaken,
+    PermissionGranted,
+    SettingsChanged,
+    ThreadCreated,
+    ThreadDeleted,
+    ThreadRenamed,
+)
+from bridle.types.events.tool import (
+    ApprovalAnswered,
+    ApprovalRequired,
+    CallSuspended,
+    PermissionDecided,
+    SubagentEnded,
+    SubagentStarted,
+    ToolCalled,
+    ToolReturned,
+)
+
+DurableEvent = (
+    ThreadCreated
+    | ThreadRenamed
+    | ThreadDeleted
+    | SettingsChanged
+    | InputAdmitted
+    | FollowUpQueued
+    | LeaseTaken
+    | PermissionGranted
+    | RunStarted
+    | RunPaused
+    | RunResumed
+    | RunEnded
+    | ErrorRaised
+    | Noted
+    | CheckStarted
+    | CheckEnded
+    | MessageStarted
+    | MessageEnded
+    | UsageUpdated
+    | BudgetReserved
+    | BudgetSettled
+    | BudgetExhausted
+    | ModelRetried
+    | ModelFellBack
+    | TextRetracted
+    | ToolCalled
+    | PermissionDecided
+    | ApprovalRequired
+    | ApprovalAnswered
+    | CallSuspended
+    | ToolReturned
+    | SubagentStarted
+    | SubagentEnded
+)
+AnyLiveEvent = (
+    MessageDelta | ToolInputStarted | ToolInputDelta | ToolInputEnded | ToolProgress | ShellOutput
+)
+AnyEvent = DurableEvent | AnyLiveEvent
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[DurableEvent] = msgspec.json.Decoder(DurableEvent)
+
+
+def encode_event(event: Event | LiveEvent) -> bytes:
+    """Write an event as one JSON object, the form of the log and of every stream."""
+    return _encoder.encode(event)
+
+
+def decode_event(body: bytes) -> DurableEvent:
+    """Read a durable event back; the inverse of `encode_event`."""
+    return _decoder.decode(body)
+
+
+__all__ = [
+    "AnyEvent",
+    "AnyLiveEvent",
+    "ApprovalAnswered",
+    "ApprovalRequired",
+    "BudgetExhausted",
+    "BudgetReserved",
+    "BudgetSettled",
+    "CallSuspended",
+    "CheckEnded",
+    "CheckStarted",
+    "DurableEvent",
+    "ErrorRaised",
+    "Event",
+    "FollowUpQueued",
+    "InputAdmitted",
+    "LeaseTaken",
+    "LiveEvent",
+    "MessageDelta",
+    "MessageEnded",
+    "MessageStarted",
+    "ModelFellBack",
+    "ModelRetried",
+    "Noted",
+    "PermissionDecided",
+    "PermissionGranted",
+    "Recipe",
+    "RunEnded",
+    "RunPaused",
+    "RunResumed",
+    "RunStarted",
+    "SettingsChanged",
+    "ShellOutput",
+    "SubagentEnded",
+    "SubagentStarted",
+    "TextRetracted",
+    "ThreadCreated",
+    "ThreadDeleted",
+    "ThreadRenamed",
+    "ToolCalled",
+    "ToolInputDelta",
+    "ToolInputEnded",
+    "ToolInputStarted",
+    "ToolProgress",
+    "ToolReturned",
+    "UsageUpdated",
+    "Waiting",
+    "decode_event",
+    "encode_event",
+]

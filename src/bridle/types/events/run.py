@@ -1,0 +1,100 @@
+"""Events about a run: its start, its pauses, its end, and what went wrong."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from bridle.types.events.base import Event, Origin
+from bridle.types.limits import Limits
+from bridle.types.runs import Failure, Reason, RunVerdict
+from bridle.types.usage import Usage
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that a parked run waits for."""
+
+    id: str
+    kind: str
+    call_id: str
+
+
+class RunStarted(Event, frozen=True, kw_only=True, tag="agent_start"):
+    """A run begins. What it is bound by is named here and kept with the log.
+
+    `head` and `policy` are hashes of blobs: the stable part of every request (instructions and
+    tools) and the compiled policy.
+    """
+
+    origin: ClassVar[Origin] = "input"
+
+    input_id: str
+    model_id: str | None
+    mode_id: str = "main"
+    task: str = ""
+    head: str = ""
+    policy: str = ""
+    limits: Limits = Limits()
+    account: str = ""
+    depth: int = 0
+    parent_run_id: str | None = None
+
+
+class RunPaused(Event, frozen=True, kw_only=True, tag="agent_paused"):
+    """Nothing can go on until something that the run waits for is answered."""
+
+    waiting: tuple[Waiting, ...]
+
+
+class RunResumed(Event, frozen=True, kw_only=True, tag="agent_resumed"):
+    """An answer came and the run goes on."""
+
+
+class RunEnded(Event, frozen=True, kw_only=True, tag="agent_end"):
+    """The last event of a run, with its one reason."""
+
+    reason: Reason
+    verdict: RunVerdict
+    usage: Usage
+    cost_usd: float = 0.0
+    error: Failure | None = None
+
+
+class ErrorRaised(Event, frozen=True, kw_only=True, tag="error"):
+    """Something failed; whether the run ends is told by what follows."""
+
+    origin: ClassVar[Origin] = "input"
+
+    error: Failure
+    retryable: bool = False
+
+
+class Noted(Event, frozen=True, kw_only=True, tag="info"):
+    """Something that a user should know; `code` names what it is about."""
+
+    origin: ClassVar[Origin] = "input"
+
+    code: str
+    text: str
+
+
+class CheckStarted(Event, frozen=True, kw_only=True, tag="check_start"):
+    """A check of the run's result begins."""
+
+    origin: ClassVar[Origin] = "input"
+
+    name: str
+    command: str
+
+
+class CheckEnded(Event, frozen=True, kw_only=True, tag="check_end"):
+    """What a check said. Only this decides whether a result is verified."""
+
+    origin: ClassVar[Origin] = "input"
+
+    name: str
+    passed: bool
+    output: str
+    exit_code: int | None
+    duration_ms: int

@@ -1,0 +1,75 @@
+"""Events about a thread as a whole."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from bridle.types.events.base import Event, Origin
+from bridle.types.ops import Op
+from bridle.types.threads import Owner, Thread
+
+
+class ThreadCreated(Event, frozen=True, kw_only=True, tag="thread_created"):
+    """The first event of every thread."""
+
+    origin: ClassVar[Origin] = "external"
+
+    thread: Thread
+
+
+class ThreadRenamed(Event, frozen=True, kw_only=True, tag="thread_renamed"):
+    """The thread has another title."""
+
+    origin: ClassVar[Origin] = "external"
+
+    title: str
+
+
+class ThreadDeleted(Event, frozen=True, kw_only=True, tag="thread_deleted"):
+    """The thread is gone for its user; this is its last event."""
+
+    origin: ClassVar[Origin] = "external"
+
+
+class SettingsChanged(Event, frozen=True, kw_only=True, tag="settings_changed"):
+    """One setting of the thread has another value."""
+
+    origin: ClassVar[Origin] = "external"
+
+    key: str
+    value: Any
+
+
+class InputAdmitted(Event, frozen=True, kw_only=True, tag="input_admitted"):
+    """An op is in the inbox; it will act once, whatever crashes."""
+
+    origin: ClassVar[Origin] = "external"
+
+    input_id: str
+    op: Op
+
+
+class FollowUpQueued(Event, frozen=True, kw_only=True, tag="follow_up_queued"):
+    """The number of runs that wait behind the present one."""
+
+    origin: ClassVar[Origin] = "external"
+
+    count: int
+
+
+class LeaseTaken(Event, frozen=True, kw_only=True, tag="lease_taken"):
+    """A drain of the thread begins; the one before it, if any, is over."""
+
+    origin: ClassVar[Origin] = "external"
+
+    owner: Owner
+    epoch: int
+    took_over: str | None = None
+
+
+class PermissionGranted(Event, frozen=True, kw_only=True, tag="permission_granted"):
+    """The user allowed a kind of call for the rest of the session. Audit only, not restored."""
+
+    scope: str
+    matches: str
+    session_id: str | None = None

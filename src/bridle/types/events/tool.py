@@ -1,0 +1,108 @@
+"""Events about tool calls, from the request to the one result."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from bridle.types.events.base import Event, Origin
+from bridle.types.permissions import TraceStep, Verdict
+from bridle.types.tools import CallFacts, Done, Failed, PendingKind
+
+
+class ToolCalled(Event, frozen=True, kw_only=True, tag="tool_start"):
+    """A call is recorded, before anything is decided or done about it."""
+
+    origin: ClassVar[Origin] = "input"
+
+    call_id: str
+    tool: str
+    args: dict[str, Any]
+    facts: CallFacts
+
+
+class PermissionDecided(Event, frozen=True, kw_only=True, tag="permission_decided"):
+    """What may happen with a call, by which rule, and how that was found."""
+
+    call_id: str
+    tool: str
+    effect: Verdict
+    rule: str
+    layer: str
+    source: str | None = None
+    reason: str | None = None
+    trace: tuple[TraceStep, ...] = ()
+
+
+class ApprovalRequired(Event, frozen=True, kw_only=True, tag="tool_approval_required"):
+    """A call waits for a person. The card says what it would do."""
+
+    approval_id: str
+    call_id: str
+    tool: str
+    args: dict[str, Any]
+    card: dict[str, Any]
+
+
+class ApprovalAnswered(Event, frozen=True, kw_only=True, tag="tool_approval_answered"):
+    """Somebody answered; an approved call may run from here on."""
+
+    approval_id: str
+    call_id: str
+    input_id: str
+    approved: bool
+    always: str | None = None
+    reason: str | None = None
+    facts: CallFacts | None = None
+
+
+class CallSuspended(Event, frozen=True, kw_only=True, tag="tool_suspended"):
+    """A call waits for something other than an approval."""
+
+    origin: ClassVar[Origin] = "input"
+
+    call_id: str
+    tool: str
+    pending_id: str
+    kind: PendingKind
+    payload: dict[str, Any]
+
+
+class ToolReturned(Event, frozen=True, kw_only=True, tag="tool_end"):
+    """The one result of a call; always follows its tool_start."""
+
+    origin: ClassVar[Origin] = "input"
+
+    call_id: str
+    tool: str
+    result: str
+    is_error: bool = False
+    denied: bool = False
+    ambiguous: bool = False
+    kind: str | None = None
+    duration_ms: int = 0
+    artefact: str | None = None
+    outcome: Done | Failed | None = None
+
+
+class SubagentStarted(Event, frozen=True, kw_only=True, tag="subagent_start"):
+    """A child works on a task for a call of this thread."""
+
+    call_id: str
+    agent_type: str
+    task: str
+    model_id: str | None
+    forked: bool = False
+    child_thread_id: str = ""
+    child_run_id: str = ""
+
+
+class SubagentEnded(Event, frozen=True, kw_only=True, tag="subagent_end"):
+    """The child ended; `head` is the end of its chain, so its log is bound to this one."""
+
+    call_id: str
+    agent_type: str
+    result: str
+    is_error: bool
+    duration_ms: int
+    tool_calls: int
+    head: str | None = None

@@ -1,0 +1,118 @@
+"""Budget arithmetic: reserve the worst case before a request, settle what it really cost.
+
+An account holds the caps of one run and what it and its descendants have used. A reservation
+counts against every account from its own up to the root, so no number of parallel children can
+pass any cap on the way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from bridle.types.limits import MIN_OUTPUT_TOKENS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bridle.types.usage import Usage
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """The caps of one run and what counts against them."""
+
+    id: str
+    parent_id: str | None = None
+    max_usd: float | None = None
+    max_tokens: int | None = None
+    spent_usd: float = 0.0
+    spent_tokens: int = 0
+    reserved_usd: float = 0.0
+    reserved_tokens: int = 0
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """USD per token; cached input costs as much as other input unless it is told."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cached: float | None = None
+    cache_write: float | None = None
+
+    def cost(self, usage: Usage) -> float:
+        """What a request cost. Cached and cache-writing tokens are part of the input."""
+        cached = self.input if self.cached is None else self.cached
+        write = self.input if self.cache_write is None else self.cache_write
+        plain = usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens
+        return (
+            max(plain, 0) * self.input
+            + usage.cached_tokens * cached
+            + usage.cache_write_tokens * write
+            + usage.output_tokens * self.output
+        )
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request may use at worst: its counted input and the output limit it wants."""
+
+    input_tokens: int
+    output_tokens: int
+    price: Price = Price()
+
+
+class Room(msgspec.Struct, frozen=True, tag="room"):
+    """The reservation fits, with this output limit."""
+
+    output_tokens: int
+    usd: float
+    tokens: int
+
+
+class NoRoom(msgspec.Struct, frozen=True, tag="no_room"):
+    """The reservation does not fit. `final` is false when only siblings' reservations block it."""
+
+    why: str
+    final: bool
+
+
+def fit(ask: Ask, chain: Sequence[Account]) -> Room | NoRoom:
+    """Clamp the output to what every account on the chain still has, or say why it cannot be."""
+    output = ask.output_tokens
+    floor = min(MIN_OUTPUT_TOKENS, ask.output_tokens)
+    for account in chain:
+        now = _output_room(ask, account, with_reservations=True)
+        if now is None or now >= output:
+            continue
+        if now < floor:
+            later = _output_room(ask, account, with_reservations=False)
+            return NoRoom(_explain(account), final=later is not None and later < floor)
+        output = now
+    tokens = ask.input_tokens + output
+    usd = ask.input_tokens * ask.price.input + output * ask.price.output
+    return Room(output_tokens=output, usd=usd, tokens=tokens)
+
+
+def _output_room(ask: Ask, account: Account, *, with_reservations: bool) -> int | None:
+    """How many output tokens the account still allows; None when it sets no cap."""
+    rooms: list[int] = []
+    if account.max_tokens is not None:
+        used = account.spent_tokens + (account.reserved_tokens if with_reservations else 0)
+        rooms.append(account.max_tokens - used - ask.input_tokens)
+    if account.max_usd is not None and (ask.price.input or ask.price.output):
+        used_usd = account.spent_usd + (account.reserved_usd if with_reservations else 0.0)
+        left = account.max_usd - used_usd - ask.input_tokens * ask.price.input
+        if left < 0:
+            rooms.append(-1)
+        elif ask.price.output:
+            rooms.append(int(left / ask.price.output))
+    return min(rooms) if rooms else None
+
+
+def _explain(account: Account) -> str:
+    caps = []
+    if account.max_usd is not None:
+        caps.append(f"{account.spent_usd:.4f} of {account.max_usd:.4f} USD spent")
+    if account.max_tokens is not None:
+        caps.append(f"{account.spent_tokens} of {account.max_tokens} tokens used")
+    return f"budget of {account.id}: {', '.join(caps)}"

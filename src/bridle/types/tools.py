@@ -1,0 +1,71 @@
+"""What a tool is to the model, what a call of it means to the gate, and how it can end."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from bridle.types.content import Image
+
+Category = Literal["read", "edit", "execute", "mcp", "other"]
+Effect = Literal["safe", "keyed", "once"]
+PendingKind = Literal["approval", "question", "plan", "tool", "subagent"]
+
+CATEGORIES: tuple[Category, ...] = ("read", "edit", "execute", "mcp", "other")
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model is told of a tool."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class CallFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the gate knows of one call: its validated arguments and the tool's attributes for them.
+
+    What a tool does not say is taken as unsafe. `paths` and `hosts` are what the call touches, as
+    far as the tool can tell; `problem` is set when the call cannot run at all.
+    """
+
+    args: dict[str, Any]
+    category: Category = "other"
+    read_only: bool = False
+    destructive: bool = False
+    concurrency_safe: bool = False
+    effect: Effect = "once"
+    timeout: float | None = None
+    paths: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    command: str | None = None
+    asks_user: bool = False
+    problem: str | None = None
+
+
+class Done(msgspec.Struct, frozen=True, tag="done"):
+    """The call ran and this is what it says."""
+
+    text: str
+    images: tuple[Image, ...] = ()
+    data: Any = None
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):
+    """The call did not succeed; the model is told why and what to try."""
+
+    text: str
+    kind: str = "tool_error"
+    denied: bool = False
+
+
+class Suspended(msgspec.Struct, frozen=True, tag="suspended"):
+    """The call waits for an answer that comes through the inbox, from whoever can give it."""
+
+    id: str
+    kind: PendingKind
+    payload: dict[str, Any]
+
+
+Outcome = Done | Failed | Suspended
