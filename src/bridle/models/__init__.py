@@ -1,0 +1,1 @@
+"""Sources of answers: wire formats, the HTTP client under them, and what to do when they fail."""

@@ -1,0 +1,125 @@
+"""What the wire formats share: sending a body, and turning its event stream into parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from bridle.errors import ModelError
+from bridle.models.errors import provider_error, read_complaint
+from bridle.models.sse import SseParser
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from bridle.models.http import HttpClient, HttpResponse
+    from bridle.models.sse import SseEvent
+    from bridle.ports.model import Finish, StreamPart
+
+MAX_ERROR_BYTES = 256 * 1024
+_DRAIN_SECONDS = 0.25
+_NOT_EVENTS = ("application/json", "text/html", "application/xml", "text/xml", "image/")
+
+
+class Decoder(Protocol):
+    """Turns the events of one answer into parts."""
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more is expected."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether the provider has said that the answer is complete."""
+        ...
+
+    def feed(self, event: SseEvent) -> Iterable[StreamPart]:
+        """Take one event. Raises ModelError for an error event or an unreadable one."""
+        ...
+
+    def finish(self) -> Finish:
+        """End the answer. Raises ModelError(kind="cut") when its end was not seen."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A provider's address, with the headers that open it; its text form shows no secret."""
+
+    provider: str
+    base_url: str
+    http: HttpClient
+    headers: tuple[tuple[str, str], ...]
+    secrets: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.provider}, {self.base_url})"
+
+    async def answer(self, path: str, body: bytes, decoder: Decoder) -> AsyncIterator[StreamPart]:
+        """Send a request and yield the parts of its answer, `Finish` last.
+
+        Closing the iterator closes the connection, which stops the provider.
+        """
+        try:
+            response = await self._post(path, body)
+            try:
+                parser = SseParser()
+                while not decoder.done and (data := await _receive(response, decoder)):
+                    for event in parser.feed(data):
+                        for part in decoder.feed(event):
+                            yield part
+                finish = decoder.finish()
+                await response.drain(_DRAIN_SECONDS)
+                yield finish
+            finally:
+                await response.aclose()
+        except ModelError as error:
+            error.provider = error.provider or self.provider
+            raise
+
+    async def _post(self, path: str, body: bytes) -> HttpResponse:
+        """Send a body; give back a response that is an event stream. Raises ModelError."""
+        response = await self.http.send(
+            "POST", self.base_url.rstrip("/") + path, headers=self.headers, body=body
+        )
+        opened = False
+        try:
+            await self._check(response)
+            opened = True
+        finally:
+            if not opened:
+                await response.aclose()
+        return response
+
+    async def _check(self, response: HttpResponse) -> None:
+        status = response.status
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if status == 200 and not kind.startswith(_NOT_EVENTS):
+            return
+        body = await response.read(MAX_ERROR_BYTES)
+        complaint = read_complaint(body)
+        if status >= 400 or (kind == "application/json" and b'"error"' in body):
+            raise provider_error(
+                complaint,
+                provider=self.provider,
+                status=status if status >= 400 else None,
+                headers=response.headers,
+                secrets=self.secrets,
+            )
+        raise ModelError(
+            f"{self.provider}: {self.base_url} answered HTTP {status} with "
+            f"{kind or 'no content type'} instead of an event stream; is the base URL right?",
+            kind="bad_request",
+            status=status,
+        )
+
+
+async def _receive(response: HttpResponse, decoder: Decoder) -> bytes:
+    """More of the stream; a connection that breaks after the answer's end is no failure."""
+    try:
+        return await response.receive()
+    except ModelError as error:
+        if error.kind == "cut" and decoder.ended:
+            return b""
+        raise

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from bridle.errors import ModelError
+from bridle.models.http import HttpClient, Timeouts
+from bridle.models.providers.openai_chat import OpenAIChat
+from bridle.ports.model import CallStart, ModelRequest, ModelSettings
+from bridle.types.content import Image, Text, Thinking, ToolCall, ToolResult
+from bridle.types.messages import Message, user_message
+from bridle.types.tools import ToolSpec
+from bridle.types.usage import Usage
+from support.collect import collect
+from support.wire_formats import data
+from support.wire_server import CUT, STALL, WireServer, serving
+
+ADD = ToolSpec(name="add", description="Add.", parameters={"type": "object", "properties": {}})
+
+
+def chat(server: WireServer, http: HttpClient) -> OpenAIChat:
+    return OpenAIChat("gpt-x", http=http, base_url=f"{server.url}/v1", api_key="sk-secret")
+
+
+def ask(*messages: Message, **fields: object) -> ModelRequest:
+    fields.setdefault("tools", (ADD,))
+    given = messages or (user_message("m1", "hi"),)
+    return ModelRequest(system="be brief", messages=given, **fields)  # type: ignore[arg-type]
+
+
+async def test_text_thinking_and_parallel_calls_are_streamed(http: HttpClient) -> None:
+    item = {
+        "thinking": "let me see",
+        "text": "I will add.",
+        "calls": [{"tool": "add", "args": {"a": 1}}, {"tool": "add", "args": {"a": 2}}],
+        "usage": {"input": 50, "output": 9, "cached": 30, "reasoning": 4},
+    }
+    async with serving(item) as server:
+        answer = await collect(chat(server, http), ask())
+    assert answer.text == "I will add."
+    assert answer.thinking == "let me see"
+    assert answer.calls == [("add", '{"a": 1}'), ("add", '{"a": 2}')]
+    assert answer.finish.stop == "tool_use"
+    assert answer.finish.usage == Usage(
+        input_tokens=50, output_tokens=9, cached_tokens=30, reasoning_tokens=4
+    )
+
+
+async def test_settings_are_sent(http: HttpClient) -> None:
+    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    settings = ModelSettings(
+        temperature=0.5,
+        max_output_tokens=100,
+        stop_sequences=("END",),
+        reasoning="low",
+        output_schema=schema,
+        parallel_tool_calls=False,
+    )
+    async with serving({"text": "{}"}) as server:
+        await collect(chat(server, http), ask(settings=settings, cache_key="thr_1"))
+    body = server.bodies[0]
+    assert body["temperature"] == 0.5
+    assert body["max_tokens"] == 100
+    assert body["stop"] == ["END"]
+    assert body["reasoning_effort"] == "low"
+    assert body["parallel_tool_calls"] is False
+    assert body["prompt_cache_key"] == "thr_1"
+    assert body["response_format"]["json_schema"]["strict"] is True
+    assert server.requests[0].headers["authorization"] == "Bearer sk-secret"
+
+
+async def test_a_stream_without_its_end_is_cut(http: HttpClient) -> None:
+    async with serving({"calls": [{"tool": "add", "args": {"a": 1}}], "cut": 5}) as server:
+        with pytest.raises(ModelError) as error:
+            await collect(chat(server, http), ask())
+    assert error.value.kind == "cut"
+    assert error.value.retryable
+
+
+async def test_a_clean_end_without_a_finish_reason_is_cut_too(http: HttpClient) -> None:
+    async with WireServer() as server:
+        server.replies(
+            data({"choices": [{"delta": {"content": "hi"}}]}), b"data: [DONE]\n\n", framing="close"
+        )
+        with pytest.raises(ModelError, match="ended before") as error:
+            await collect(chat(server, http), ask())
+    assert error.value.kind == "cut"
+
+
+async def test_a_connection_lost_after_the_end_is_no_failure(http: HttpClient) -> None:
+    frame = data({"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}]})
+    async with WireServer() as server:
+        server.replies(frame, CUT)
+        answer = await collect(chat(server, http), ask())
+    assert answer.text == "hi"
+    assert answer.finish.usage is None
+
+
+async def test_closing_the_stream_closes_the_connection(http: HttpClient) -> None:
+    async with WireServer() as server:
+        server.replies(data({"choices": [{"delta": {"content": "hi"}}]}), STALL)
+        stream = chat(server, http).stream(ask())
+        async for _ in stream:
+            break
+        await stream.aclose()  # type: ignore[attr-defined]
+        with anyio.fail_after(5):
+            await server.gone.wait()
+
+
+async def test_cancelling_closes_the_connection(http: HttpClient) -> None:
+    async with WireServer() as server:
+        server.replies(data({"choices": [{"delta": {"content": "hi"}}]}), STALL)
+        model = chat(server, http)
+        with anyio.move_on_after(0.2):
+            await collect(model, ask())
+        with anyio.fail_after(5):
+            await server.gone.wait()
+
+
+async def test_the_idle_watchdog_ends_a_silent_stream(http: HttpClient) -> None:
+    async with WireServer() as server:
+        server.replies(data({"choices": [{"delta": {"content": "hi"}}]}), STALL)
+        impatient = HttpClient(timeouts=Timeouts(idle=0.1))
+        with pytest.raises(ModelError, match="sent nothing") as error:
+            await collect(chat(server, impatient), ask())
+    assert error.value.kind == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, "bad_request"),
+        (401, "authentication"),
+        (403, "authentication"),
+        (404, "bad_request"),
+        (429, "rate_limit"),
+        (500, "unavailable"),
+        (503, "unavailable"),
+    ],
+)
+async def test_a_refusal_is_a_typed_error(http: HttpClient, status: int, kind: str) -> None:
+    item = {
+        "status": status,
+        "message": "no luck with sk-secret",
+        "headers": {"Retry-After": "7"},
+    }
+    async with serving(item) as server:
+        with pytest.raises(ModelError, match=r"no luck with \*\*\*") as error:
+            await collect(chat(server, http), ask())
+    assert error.value.kind == kind
+    assert error.value.status == status
+    assert error.value.retry_after == 7
+    assert error.value.provider == "openai"
+
+
+async def test_an_error_inside_the_stream_is_raised(http: HttpClient) -> None:
+    inside = {"error": {"message": "overloaded", "code": 503}}
+    async with WireServer() as server:
+        server.replies(data({"choices": [{"delta": {"content": "a"}}]}), data(inside))
+        with pytest.raises(ModelError, match="overloaded") as error:
+            await collect(chat(server, http), ask())
+    assert error.value.kind == "unavailable"
+
+
+async def test_parallel_calls_that_share_an_index_are_told_apart(http: HttpClient) -> None:
+    def call(call_id: str, args: str) -> bytes:
+        function = {"name": "add", "arguments": args}
+        return data(
+            {
+                "choices": [
+                    {"delta": {"tool_calls": [{"index": 0, "id": call_id, "function": function}]}}
+                ]
+            }
+        )
+
+    end = data({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    async with WireServer() as server:
+        server.replies(call("c1", '{"a":1}'), call("c2", '{"a":2}'), end)
+        answer = await collect(chat(server, http), ask())
+    assert answer.calls == [("add", '{"a":1}'), ("add", '{"a":2}')]
+    assert [p.provider_id for p in answer.parts if isinstance(p, CallStart)] == ["c1", "c2"]
+    assert answer.finish.stop == "tool_use"
+
+
+async def test_the_prefix_of_a_request_is_the_earlier_request(http: HttpClient) -> None:
+    async with serving({"text": "a"}) as server:
+        model = chat(server, http)
+        first = ask(user_message("m1", "hi"))
+        later = ask(
+            user_message("m1", "hi"),
+            Message(id="m2", role="assistant", parts=(Text("a"),)),
+            user_message("m3", "more"),
+            settings=ModelSettings(max_output_tokens=5),
+        )
+        early = model.body(first)
+        cut = early.index(b'],"stream"')
+        assert model.body(later).startswith(early[:cut])
+
+
+async def test_reasoning_goes_back_only_to_the_model_that_wrote_it(http: HttpClient) -> None:
+    call = ToolCall("r.1.0", "add", {}, "c1")
+
+    def history(origin: str) -> tuple[Message, ...]:
+        thinking = Thinking("hmm", origin, {"field": "reasoning_content"})
+        return (
+            user_message("m1", "hi"),
+            Message(id="m2", role="assistant", parts=(thinking, call)),
+            Message(
+                id="m3", role="tool", parts=(ToolResult("r.1.0", "add", "3", provider_id="c1"),)
+            ),
+        )
+
+    script = [{"text": "unused"}, {"text": "done"}]
+    async with serving(*script) as server:
+        await collect(chat(server, http), ask(*history("openai/gpt-x")))
+        await collect(chat(server, http), ask(*history("anthropic/claude")))
+    own, foreign = (body["messages"][2] for body in server.bodies)
+    assert own["reasoning_content"] == "hmm"
+    assert "reasoning_content" not in foreign
+
+
+async def test_images_of_results_follow_after_all_results(http: HttpClient) -> None:
+    image = Image("image/png", "aGk=")
+    results = (
+        Message(id="m3", role="tool", parts=(ToolResult("1", "add", "x", images=(image,)),)),
+        Message(id="m4", role="tool", parts=(ToolResult("2", "add", "y"),)),
+    )
+    calls = (ToolCall("1", "add", {}), ToolCall("2", "add", {}))
+    async with serving({"text": "a"}, {"text": "b"}) as server:
+        await collect(
+            chat(server, http),
+            ask(
+                user_message("m1", "hi"),
+                Message(id="m2", role="assistant", parts=calls),
+                *results,
+            ),
+        )
+    roles = [message["role"] for message in server.bodies[0]["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "tool", "user"]
