@@ -1,5 +1,80 @@
-"""Bridle: the agent harness for Python."""
+"""Bridle: the agent harness for Python.
+
+Public names are resolved when they are first used, so importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from bridle._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from bridle.app.config import Agent, Ports, RequestContext, Rules
+    from bridle.app.harness import Harness
+    from bridle.app.results import Pending, RunResult
+    from bridle.app.run import Run
+    from bridle.app.session import Session
+    from bridle.delegation.subagent import Subagent
+    from bridle.errors import BridleError, ModelError, RunError, ToolError, UserError
+    from bridle.tools.define import Tool, ToolContext, tool
+    from bridle.types.limits import Limits
+
+_HOMES = {
+    "Agent": "bridle.app.config",
+    "Ports": "bridle.app.config",
+    "RequestContext": "bridle.app.config",
+    "Rules": "bridle.app.config",
+    "Harness": "bridle.app.harness",
+    "Pending": "bridle.app.results",
+    "RunResult": "bridle.app.results",
+    "Run": "bridle.app.run",
+    "Session": "bridle.app.session",
+    "Subagent": "bridle.delegation.subagent",
+    "BridleError": "bridle.errors",
+    "ModelError": "bridle.errors",
+    "RunError": "bridle.errors",
+    "ToolError": "bridle.errors",
+    "UserError": "bridle.errors",
+    "Tool": "bridle.tools.define",
+    "ToolContext": "bridle.tools.define",
+    "tool": "bridle.tools.define",
+    "Limits": "bridle.types.limits",
+}
+
+__all__ = [
+    "Agent",
+    "BridleError",
+    "Harness",
+    "Limits",
+    "ModelError",
+    "Pending",
+    "Ports",
+    "RequestContext",
+    "Rules",
+    "Run",
+    "RunError",
+    "RunResult",
+    "Session",
+    "Subagent",
+    "Tool",
+    "ToolContext",
+    "ToolError",
+    "UserError",
+    "__version__",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'bridle' has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

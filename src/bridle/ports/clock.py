@@ -20,6 +20,10 @@ class Clock(Protocol):
         """Wait."""
         ...
 
+    def deadline(self, seconds: float) -> anyio.CancelScope:
+        """A scope that is cancelled when the time is up."""
+        ...
+
 
 class SystemClock:
     """The machine's clock."""
@@ -31,6 +35,10 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         await anyio.sleep(seconds)
+
+    def deadline(self, seconds: float) -> anyio.CancelScope:
+        """A scope that is cancelled when the time is up."""
+        return anyio.move_on_after(seconds)
 
 
 def iso(seconds: float) -> str:

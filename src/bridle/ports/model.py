@@ -83,13 +83,23 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
 
 
-StreamPart = TextDelta | ThinkingDelta | CallStart | CallDelta | Finish
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole answer at once, with what was recorded of its cost: how a log answers in replay."""
+
+    message: Message
+    usage: Usage
+    cost_usd: float
+    estimated: bool
+
+
+StreamPart = TextDelta | ThinkingDelta | CallStart | CallDelta | Finish | Answer
 
 
 class Model(Protocol):
     """A source of answers.
 
-    `stream` yields parts and ends after exactly one `Finish`, or raises `ModelError`. Closing the
+    `stream` yields parts and ends after exactly one `Finish` (or is one `Answer`), or raises
+    `ModelError`. Closing the
     iterator early closes the connection.
     """
 

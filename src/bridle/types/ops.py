@@ -30,8 +30,12 @@ class Steer(msgspec.Struct, frozen=True, kw_only=True, tag="steer"):
 
 
 class Interrupt(msgspec.Struct, frozen=True, kw_only=True, tag="interrupt", omit_defaults=True):
-    """End the run in progress, also when it is parked; `clear` drops queued follow-ups too."""
+    """End a run, also when it is parked; `clear` drops the queued follow-ups too.
 
+    It names the run that it means, so that it can never hit a later one.
+    """
+
+    run_id: str
     clear: bool = False
 
 
@@ -51,11 +55,16 @@ class Decline(msgspec.Struct, frozen=True, kw_only=True, tag="decline", omit_def
 
 
 class Settle(msgspec.Struct, frozen=True, kw_only=True, tag="settle", omit_defaults=True):
-    """The outcome of a suspended call; `head` is the end of the chain that produced it."""
+    """The outcome of a suspended call, from the child that worked on it.
+
+    `head` is the end of the child's chain, so that its log is bound to the parent's.
+    """
 
     call_id: str
     outcome: Done | Failed
     head: str | None = None
+    duration_ms: int = 0
+    tool_calls: int = 0
 
 
 Op = Send | Steer | Interrupt | Approve | Decline | Settle

@@ -61,6 +61,13 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float
 
 
+class RunPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a run stands in its thread's log."""
+
+    row: RunRow
+    start_seq: int
+
+
 class PendingRow(msgspec.Struct, frozen=True, kw_only=True):
     """One line of `bridle approvals`."""
 

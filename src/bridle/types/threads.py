@@ -25,6 +25,7 @@ class Thread(msgspec.Struct, frozen=True, kw_only=True):
     parent_thread: str | None = None
     parent_run: str | None = None
     parent_call: str | None = None
+    depth: int = 0
     hidden: bool = False
     messages: int = 0
 

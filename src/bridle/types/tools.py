@@ -26,11 +26,12 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
 class CallFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the gate knows of one call: its validated arguments and the tool's attributes for them.
 
-    What a tool does not say is taken as unsafe. `paths` and `hosts` are what the call touches, as
-    far as the tool can tell; `problem` is set when the call cannot run at all.
+    What a tool does not say is taken as unsafe. `args` is set when they differ from what the model
+    wrote. `paths` and `hosts` are what the call touches, as far as the tool can tell; `problem` is
+    set when the call cannot run at all, with its `problem_kind`.
     """
 
-    args: dict[str, Any]
+    args: dict[str, Any] | None = None
     category: Category = "other"
     read_only: bool = False
     destructive: bool = False
@@ -42,6 +43,7 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     command: str | None = None
     asks_user: bool = False
     problem: str | None = None
+    problem_kind: str = "invalid_arguments"
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):
@@ -60,12 +62,4 @@ class Failed(msgspec.Struct, frozen=True, tag="failed", omit_defaults=True):
     denied: bool = False
 
 
-class Suspended(msgspec.Struct, frozen=True, tag="suspended"):
-    """The call waits for an answer that comes through the inbox, from whoever can give it."""
-
-    id: str
-    kind: PendingKind
-    payload: dict[str, Any]
-
-
-Outcome = Done | Failed | Suspended
+Settlement = Done | Failed

@@ -2,7 +2,8 @@
 
 A durable event is an *input* (it brings something new into the log: an admission, a model's
 words, a tool's result) or *derived* (it follows from the events before it). Replay injects the
-first and recomputes the second. *External* inputs are written by others than the drain.
+first and recomputes the second. *External* inputs are written by others than the drain. The
+`consumes` of an event names the inputs that it deals with: every admitted input is consumed once.
 """
 
 from __future__ import annotations

@@ -39,6 +39,7 @@ class MessageEnded(Event, frozen=True, kw_only=True, tag="message_end"):
     origin: ClassVar[Origin] = "input"
 
     message: Message
+    consumes: tuple[str, ...] = ()
 
 
 class UsageUpdated(Event, frozen=True, kw_only=True, tag="usage_update"):

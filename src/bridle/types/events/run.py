@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
 from bridle.types.events.base import Event, Origin
+from bridle.types.ledger import Price
 from bridle.types.limits import Limits
 from bridle.types.runs import Failure, Reason, RunVerdict
 from bridle.types.usage import Usage
@@ -29,16 +30,18 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="agent_start"):
 
     origin: ClassVar[Origin] = "input"
 
-    input_id: str
+    consumes: tuple[str, ...]
     model_id: str | None
     mode_id: str = "main"
     task: str = ""
     head: str = ""
     policy: str = ""
     limits: Limits = Limits()
+    price: Price | None = None
     account: str = ""
     depth: int = 0
     parent_run_id: str | None = None
+    context: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class RunPaused(Event, frozen=True, kw_only=True, tag="agent_paused"):
@@ -59,6 +62,7 @@ class RunEnded(Event, frozen=True, kw_only=True, tag="agent_end"):
     usage: Usage
     cost_usd: float = 0.0
     error: Failure | None = None
+    consumes: tuple[str, ...] = ()
 
 
 class ErrorRaised(Event, frozen=True, kw_only=True, tag="error"):
@@ -77,6 +81,7 @@ class Noted(Event, frozen=True, kw_only=True, tag="info"):
 
     code: str
     text: str
+    consumes: tuple[str, ...] = ()
 
 
 class CheckStarted(Event, frozen=True, kw_only=True, tag="check_start"):

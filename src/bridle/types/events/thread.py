@@ -68,8 +68,11 @@ class LeaseTaken(Event, frozen=True, kw_only=True, tag="lease_taken"):
 
 
 class PermissionGranted(Event, frozen=True, kw_only=True, tag="permission_granted"):
-    """The user allowed a kind of call for the rest of the session. Audit only, not restored."""
+    """The user allowed a kind of call for as long as the owner of the session lives.
+
+    It stays in the log for audit; another process does not take it over.
+    """
 
     scope: str
     matches: str
-    session_id: str | None = None
+    owner: str

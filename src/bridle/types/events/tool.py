@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from bridle.types.content import Image
 from bridle.types.events.base import Event, Origin
 from bridle.types.permissions import TraceStep, Verdict
-from bridle.types.tools import CallFacts, Done, Failed, PendingKind
+from bridle.types.tools import CallFacts, PendingKind
 
 
 class ToolCalled(Event, frozen=True, kw_only=True, tag="tool_start"):
@@ -48,7 +49,7 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True, tag="tool_approval_answ
 
     approval_id: str
     call_id: str
-    input_id: str
+    consumes: tuple[str, ...]
     approved: bool
     always: str | None = None
     reason: str | None = None
@@ -81,7 +82,8 @@ class ToolReturned(Event, frozen=True, kw_only=True, tag="tool_end"):
     kind: str | None = None
     duration_ms: int = 0
     artefact: str | None = None
-    outcome: Done | Failed | None = None
+    images: tuple[Image, ...] = ()
+    consumes: tuple[str, ...] = ()
 
 
 class SubagentStarted(Event, frozen=True, kw_only=True, tag="subagent_start"):

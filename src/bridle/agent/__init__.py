@@ -1,0 +1,1 @@
+"""The loop: a drain of one thread, step by step, over values."""

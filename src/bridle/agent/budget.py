@@ -1,0 +1,38 @@
+"""Room for a request: found in the ledger, waiting where only siblings are in the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from bridle.types.ledger import Ask, NoRoom, Room, fit
+
+if TYPE_CHECKING:
+    from bridle.ports.clock import Clock
+    from bridle.ports.store import Store
+
+SIBLING_WAIT_SECONDS = 0.05
+
+
+class Budget(Protocol):
+    """Tells how much of a request its accounts allow."""
+
+    async def room(self, ask: Ask, account: str) -> Room | NoRoom:
+        """Find room; `NoRoom` is final."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerBudget:
+    """Reads the accounts of the store."""
+
+    store: Store
+    clock: Clock
+
+    async def room(self, ask: Ask, account: str) -> Room | NoRoom:
+        """Find room, waiting for siblings to settle their reservations."""
+        while True:
+            found = fit(ask, await self.store.accounts(account))
+            if isinstance(found, Room) or found.final:
+                return found
+            await self.clock.sleep(SIBLING_WAIT_SECONDS)

@@ -1,0 +1,162 @@
+"""Settle the open calls of a step: run what may run, together where that is safe."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from bridle.gate.batch import runnable
+from bridle.gate.run import ambiguous
+from bridle.journal.recorder import Extra, ThreadLog
+from bridle.ports.store import Append
+from bridle.ports.tools import CallScope, Suspended
+from bridle.types import events as ev
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
+    from bridle.agent.setup import RunSetup
+    from bridle.journal.calls import CallState
+    from bridle.journal.state import RunState
+
+Attend = Callable[[], Awaitable[None]]
+"""Deals with the ops that came in meanwhile."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Calls:
+    """Runs the open calls of one step until nothing more can run.
+
+    `suspects` are calls that an earlier drain may have started: those that must not be repeated
+    are settled as ambiguous, the others are run again.
+    """
+
+    log: ThreadLog
+    setup: RunSetup
+    values: dict[str, Any]
+    attend: Attend
+    news: Callable[[], anyio.Event]
+    suspects: set[str]
+    _running: set[str] = field(default_factory=set)
+
+    async def settle(self, run: RunState) -> None:
+        """Run what may run; returns when all calls are settled or wait for somebody else."""
+        await self._settle_suspects(run)
+        async with anyio.create_task_group() as tasks:
+            while True:
+                await self.attend()
+                ready = runnable(run.calls, self.setup.concurrency)
+                if not ready and not self._running:
+                    return
+                self._start(run, ready, tasks)
+                await self.news().wait()
+
+    def _start(self, run: RunState, ready: list[CallState], tasks: TaskGroup) -> None:
+        for call in ready:
+            if call.call.id not in self._running:
+                self._running.add(call.call.id)
+                tasks.start_soon(self._run_one, run, call, name=f"call {call.call.id}")
+
+    async def _settle_suspects(self, run: RunState) -> None:
+        unknown = [
+            ambiguous(run.run_id, call)
+            for call in runnable(run.calls, self.setup.concurrency)
+            if call.call.id in self.suspects and call.facts.effect == "once"
+        ]
+        if unknown:
+            told = [
+                ev.Noted(
+                    run_id=run.run_id,
+                    code="ambiguous_call",
+                    text=f"The outcome of {end.tool} ({end.call_id}) is unknown after a crash.",
+                )
+                for end in unknown
+            ]
+            await self.log.decide(*unknown, *told)
+
+    async def _run_one(self, run: RunState, call: CallState) -> None:
+        scope = self._scope(run, call)
+        outcome = await self.setup.runner.run(call, scope)
+        if isinstance(outcome, Suspended):
+            events, extra = suspension(run, call, outcome)
+            await self.log.result(*events, extra=extra)
+        else:
+            await self.log.result(outcome)
+        self._running.discard(call.call.id)
+        self.news().set()
+
+    def _scope(self, run: RunState, call: CallState) -> CallScope:
+        thread_id = self.log.state.id
+        thread = self.log.state.thread
+        live = self.log.journal.live
+
+        def progress(text: str) -> None:
+            live(
+                ev.ToolProgress(
+                    thread_id=thread_id, run_id=run.run_id, call_id=call.call.id, text=text
+                )
+            )
+
+        def output(stream: str, text: str) -> None:
+            live(
+                ev.ShellOutput(
+                    thread_id=thread_id,
+                    run_id=run.run_id,
+                    call_id=call.call.id,
+                    stream=stream,
+                    text=text,
+                )
+            )
+
+        return CallScope(
+            thread_id=thread_id,
+            run_id=run.run_id,
+            call_id=call.call.id,
+            depth=run.start.depth,
+            resource_id=thread.resource_id if thread is not None else "",
+            harness_id=thread.harness_id if thread is not None else None,
+            workspace=thread.workspace if thread is not None else None,
+            repeated=call.call.id in self.suspects,
+            values=self.values,
+            progress=progress,
+            output=output,
+        )
+
+
+def suspension(run: RunState, call: CallState, outcome: Suspended) -> tuple[list[ev.Event], Extra]:
+    """What is recorded when a call waits; a child begins in the same commit."""
+    events: list[ev.Event] = [
+        ev.CallSuspended(
+            run_id=run.run_id,
+            call_id=call.call.id,
+            tool=call.call.tool,
+            pending_id=outcome.id,
+            kind=outcome.kind,
+            payload=outcome.payload,
+        )
+    ]
+    child = outcome.child
+    if child is None:
+        return events, Extra()
+    events.append(
+        ev.SubagentStarted(
+            run_id=run.run_id,
+            call_id=call.call.id,
+            agent_type=child.agent_type,
+            task=str(outcome.payload.get("task", "")),
+            model_id=child.send.model,
+            child_thread_id=child.thread.id,
+            child_run_id=child.send.run_id,
+        )
+    )
+    begin = Append(
+        thread_id=child.thread.id,
+        events=(
+            ev.ThreadCreated(thread=child.thread),
+            ev.InputAdmitted(input_id=f"{call.call.id}.send", op=child.send),
+        ),
+    )
+    return events, Extra(appends=(begin,))

@@ -1,0 +1,85 @@
+"""The end of a run: its checks, its verdict, and what its parent is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bridle.agent.termination import NATURAL, Stop, verdict
+from bridle.journal.recorder import Extra, ThreadLog
+from bridle.journal.state import RunState, seconds_between
+from bridle.ports.clock import Clock, iso
+from bridle.ports.store import Append
+from bridle.types import events as ev
+from bridle.types.ops import Settle
+from bridle.types.tools import Done, Failed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bridle.agent.setup import RunSetup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """Ends runs of one thread."""
+
+    log: ThreadLog
+    clock: Clock
+
+    async def check(self, run: RunState, setup: RunSetup) -> None:
+        """Run the checks that have no result yet; a crash in between repeats only the open one."""
+        if setup.checks is None:
+            return
+        for check in await setup.checks.plan():
+            if check.name not in run.checks:
+                await self.log.result(check)
+                await self.log.result(await setup.checks.run(check))
+
+    async def end(
+        self,
+        run: RunState,
+        stop: Stop,
+        *,
+        before: Iterable[ev.Event] = (),
+        consumes: tuple[str, ...] = (),
+        extra: tuple[Append, ...] = (),
+    ) -> None:
+        """Record the end, and settle the parent's call in the same commit."""
+        ended = ev.RunEnded(
+            run_id=run.run_id,
+            reason=stop.reason,
+            verdict=verdict(run, stop.reason),
+            usage=run.usage,
+            cost_usd=run.cost_usd,
+            error=stop.error,
+            consumes=consumes,
+        )
+        told = await self._told_parent(run, ended)
+        await self.log.decide(*before, ended, extra=Extra(appends=(*extra, *told)))
+
+    async def _told_parent(self, run: RunState, ended: ev.RunEnded) -> tuple[Append, ...]:
+        thread = self.log.state.thread
+        if thread is None or thread.parent_thread is None or thread.parent_call is None:
+            return ()
+        head = await self.log.journal.store.head(thread.id)
+        duration = seconds_between(run.start.at, iso(self.clock.now()))
+        settle = Settle(
+            call_id=thread.parent_call,
+            outcome=outcome_of(run, ended),
+            head=head.hash,
+            duration_ms=int(duration * 1000),
+            tool_calls=run.tool_calls,
+        )
+        admitted = ev.InputAdmitted(input_id=f"{thread.parent_call}.settle", op=settle)
+        return (Append(thread_id=thread.parent_thread, events=(admitted,)),)
+
+
+def outcome_of(run: RunState, ended: ev.RunEnded) -> Done | Failed:
+    """What a parent learns of a child: a failure is a failure."""
+    text = run.last.text if run.last is not None else ""
+    if ended.reason in NATURAL and ended.verdict != "failed":
+        return Done(text or "(no answer)")
+    why = ended.error.message if ended.error is not None else ended.reason
+    partial = f"\n\nIts last words:\n{text}" if text else ""
+    return Failed(f"The subagent did not succeed: {why}.{partial}", kind=ended.reason)

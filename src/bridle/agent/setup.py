@@ -1,0 +1,100 @@
+"""What a run works with, captured when it starts and the same when it is resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from bridle.gate.batch import Concurrency
+from bridle.journal.state import ThreadState
+from bridle.ports.model import Model, ModelSettings
+from bridle.types.chain import digest
+from bridle.types.limits import Limits
+from bridle.types.tools import ToolSpec
+
+if TYPE_CHECKING:
+    from bridle.agent.budget import Budget
+    from bridle.gate.decide import Decider
+    from bridle.journal.calls import CallState
+    from bridle.ports.tools import CallScope, Suspended
+    from bridle.types.events import CheckEnded, CheckStarted, RunStarted, ToolReturned
+    from bridle.types.ops import Send
+    from bridle.types.permissions import Policy
+
+
+class RequestHead(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of every request that does not change within a run."""
+
+    system: str
+    tools: tuple[ToolSpec, ...]
+    settings: ModelSettings = ModelSettings()
+
+    def blob(self) -> bytes:
+        """The bytes that the log names by their hash."""
+        return msgspec.json.encode(self)
+
+
+class Checks(Protocol):
+    """The checks that decide whether a result is verified."""
+
+    async def plan(self) -> tuple[CheckStarted, ...]:
+        """Name the checks; none means that none are enabled."""
+        ...
+
+    async def run(self, check: CheckStarted) -> CheckEnded:
+        """Run one check."""
+        ...
+
+
+class CallRunner(Protocol):
+    """Runs calls that were let through."""
+
+    async def run(self, state: CallState, scope: CallScope) -> ToolReturned | Suspended:
+        """Run a call to its one outcome."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSetup:
+    """Model, tools and rules of one run."""
+
+    model: Model
+    head: RequestHead
+    policy: Policy
+    decider: Decider
+    runner: CallRunner
+    budget: Budget
+    limits: Limits = field(default_factory=Limits)
+    checks: Checks | None = None
+    mode_id: str = "main"
+    concurrency: Concurrency = field(default_factory=Concurrency)
+
+    @property
+    def head_blob(self) -> bytes:
+        """The request head as it is stored."""
+        return self.head.blob()
+
+    @property
+    def policy_blob(self) -> bytes:
+        """The compiled policy as it is stored."""
+        return msgspec.json.encode(self.policy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a run was asked to be (`send`), or what it already is (`started`)."""
+
+    send: Send | None = None
+    started: RunStarted | None = None
+
+
+Prepare = Callable[[ThreadState, Wanted], Awaitable[RunSetup]]
+"""Builds the setup of a run; raises `UserError` when it cannot."""
+
+
+def names(setup: RunSetup) -> tuple[str, str]:
+    """The hashes of head and policy."""
+    return digest(setup.head_blob), digest(setup.policy_blob)

@@ -1,0 +1,192 @@
+"""What the ops in the inbox do to a run: pure functions from an op to the events that follow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from bridle.gate.decide import denial, failure, granted
+from bridle.gate.run import interrupted
+from bridle.ports.store import Append
+from bridle.types import events as ev
+from bridle.types.ids import message_id
+from bridle.types.messages import Message
+from bridle.types.ops import Approve, Decline, Interrupt, Send, Settle, Steer
+from bridle.types.tools import Failed
+
+if TYPE_CHECKING:
+    from bridle.agent.setup import RunSetup
+    from bridle.journal.calls import CallState
+    from bridle.journal.state import RunState, ThreadState
+
+
+def answered(
+    state: ThreadState,
+    run: RunState,
+    op: Approve | Decline,
+    input_id: str,
+    setup: RunSetup,
+    owner: str,
+) -> list[ev.Event]:
+    """The events of an answer to an approval; an answer that nothing waits for is only noted."""
+    call = waiting_call(run, op.id)
+    if call is None or call.pending_kind != "approval":
+        return [
+            noted(run.run_id, input_id, "late_answer", f"Nothing waits for an answer to {op.id}.")
+        ]
+    if isinstance(op, Decline):
+        return _declined(run, call, op, input_id)
+    events: list[ev.Event] = []
+    facts = None
+    if op.args is not None:
+        changed = msgspec.structs.replace(call.call, args=op.args, invalid=None)
+        facts, decision = setup.decider.again(changed, granted(state.grants))
+        if decision is None or decision.effect == "deny":
+            refused = _approval(run, call, op.id, input_id, approved=False)
+            end = (
+                failure(run.run_id, call.call, facts.problem or "", kind=facts.problem_kind)
+                if decision is None
+                else denial(run.run_id, call.call, decision)
+            )
+            return [refused, end]
+        facts = msgspec.structs.replace(facts, args=facts.args or op.args)
+    events.append(
+        _approval(run, call, op.id, input_id, approved=True, always=op.always, facts=facts)
+    )
+    if op.always is not None:
+        matches = {
+            "category": call.facts.category,
+            "tool": call.call.tool,
+            "pattern": call.facts.command or call.call.tool,
+        }[op.always]
+        events.append(
+            ev.PermissionGranted(run_id=run.run_id, scope=op.always, matches=matches, owner=owner)
+        )
+    return events
+
+
+def _approval(
+    run: RunState,
+    call: CallState,
+    approval_id: str,
+    input_id: str,
+    *,
+    approved: bool,
+    always: str | None = None,
+    reason: str | None = None,
+    facts: object = None,
+) -> ev.ApprovalAnswered:
+    return ev.ApprovalAnswered(
+        run_id=run.run_id,
+        approval_id=approval_id,
+        call_id=call.call.id,
+        consumes=(input_id,),
+        approved=approved,
+        always=always,
+        reason=reason,
+        facts=facts,  # type: ignore[arg-type]
+    )
+
+
+def _declined(run: RunState, call: CallState, op: Decline, input_id: str) -> list[ev.Event]:
+    why = f": {op.reason}" if op.reason else ""
+    return [
+        _approval(run, call, op.id, input_id, approved=False, reason=op.reason),
+        ev.ToolReturned(
+            run_id=run.run_id,
+            call_id=call.call.id,
+            tool=call.call.tool,
+            result=f"The user declined this call{why}.",
+            is_error=True,
+            denied=True,
+            kind="declined",
+        ),
+    ]
+
+
+def settled(run: RunState, op: Settle, input_id: str) -> list[ev.Event]:
+    """The events of a suspended call that got its outcome."""
+    call = next((c for c in run.open_calls if c.call.id == op.call_id), None)
+    if call is None or call.stage != "suspended":
+        return [noted(run.run_id, input_id, "late_result", f"Call {op.call_id} is over already.")]
+    failed = isinstance(op.outcome, Failed)
+    events: list[ev.Event] = []
+    if call.child is not None:
+        events.append(
+            ev.SubagentEnded(
+                run_id=run.run_id,
+                call_id=op.call_id,
+                agent_type=call.child.agent_type,
+                result=op.outcome.text,
+                is_error=failed,
+                duration_ms=op.duration_ms,
+                tool_calls=op.tool_calls,
+                head=op.head,
+            )
+        )
+    events.append(
+        ev.ToolReturned(
+            run_id=run.run_id,
+            call_id=op.call_id,
+            tool=call.call.tool,
+            result=op.outcome.text,
+            is_error=failed,
+            kind=op.outcome.kind if isinstance(op.outcome, Failed) else None,
+            duration_ms=op.duration_ms,
+            consumes=(input_id,),
+        )
+    )
+    return events
+
+
+def stopped_calls(run: RunState, why: str, *, kind: str = "interrupted") -> list[ev.Event]:
+    """One result for every call that is still open."""
+    return [interrupted(run.run_id, call, why, kind=kind) for call in run.open_calls]
+
+
+def child_interrupts(run: RunState) -> tuple[Append, ...]:
+    """What ends the children that open calls wait for."""
+    return tuple(
+        Append(
+            thread_id=call.child.child_thread_id,
+            events=(
+                ev.InputAdmitted(
+                    input_id=f"{call.call.id}.interrupt",
+                    op=Interrupt(run_id=call.child.child_run_id),
+                ),
+            ),
+        )
+        for call in run.open_calls
+        if call.child is not None
+    )
+
+
+def steered(run: RunState, op: Steer, input_id: str) -> list[ev.Event]:
+    """The events of a steer that is heard by the next request."""
+    name = f"{run.run_id}.{input_id}"
+    message = Message(id=name, role="user", parts=op.parts)
+    return [
+        ev.MessageStarted(run_id=run.run_id, message_id=name, role="user"),
+        ev.MessageEnded(run_id=run.run_id, message=message, consumes=(input_id,)),
+    ]
+
+
+def opening(op: Send) -> tuple[ev.MessageStarted, ev.MessageEnded]:
+    """The user's message that a run begins with."""
+    name = message_id(op.run_id, 0, "input")
+    message = Message(id=name, role="user", parts=op.parts)
+    return (
+        ev.MessageStarted(run_id=op.run_id, message_id=name, role="user"),
+        ev.MessageEnded(run_id=op.run_id, message=message),
+    )
+
+
+def waiting_call(run: RunState, pending_id: str) -> CallState | None:
+    """The call that waits for this answer."""
+    return next((c for c in run.open_calls if c.pending_id == pending_id), None)
+
+
+def noted(run_id: str | None, input_id: str, code: str, text: str) -> ev.Noted:
+    """Deal with an input that changes nothing, and say so."""
+    return ev.Noted(run_id=run_id, code=code, text=text, consumes=(input_id,))

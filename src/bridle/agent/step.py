@@ -1,0 +1,263 @@
+"""One step: reserve, ask the model, record its answer and what is decided about its calls.
+
+Two commits: the reservation with the start of the request, then the answer with everything that
+follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+import msgspec
+
+from bridle.agent.stream import Draft
+from bridle.errors import BudgetBlocked, HeadMoved, ModelError
+from bridle.gate.decide import granted
+from bridle.journal.recorder import Extra, ThreadLog
+from bridle.ports.model import Answer, ModelRequest
+from bridle.ports.store import Reservation, Spent
+from bridle.types import events as ev
+from bridle.types.chain import digest
+from bridle.types.ids import message_id
+from bridle.types.ledger import Ask, NoRoom, Price, Room
+from bridle.types.runs import Failure
+from bridle.types.usage import Usage
+
+if TYPE_CHECKING:
+    from bridle.agent.setup import RunSetup
+    from bridle.journal.state import RunState
+    from bridle.ports.clock import Clock
+    from bridle.types.messages import Message, StopReason
+
+DEFAULT_OUTPUT_TOKENS = 8192
+CHARACTERS_PER_TOKEN = 4
+
+NextDelay = Callable[[ModelError, int], float | None]
+"""How long to wait before the attempt after this failure; None to give up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Makes one request of a run. `cut_reason` tells why a cancelled stream was cut."""
+
+    log: ThreadLog
+    setup: RunSetup
+    clock: Clock
+    next_delay: NextDelay
+    cut_reason: Callable[[], StopReason]
+
+    async def take(self, run: RunState) -> None:
+        """Ask the model once; what comes of it is in the log when this returns."""
+        room = await self.setup.budget.room(self._ask(), run.start.account)
+        if isinstance(room, NoRoom):
+            await self.log.decide(ev.BudgetExhausted(run_id=run.run_id, why=room.why))
+            return
+        draft = await self._begin(run, room)
+        request = self._request(run, room)
+        try:
+            await draft.read(self.setup.model.stream(request))
+        except ModelError as error:
+            await self._failed(run, draft, error)
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self._cut(run, draft)
+            raise
+        else:
+            await self._answered(run, draft)
+
+    async def settle_orphan(self, run: RunState) -> None:
+        """Settle the request that a crash left open, at its worst case."""
+        assert run.request is not None
+        reserved = run.request.reservation
+        if reserved is None:
+            return
+        await self.log.decide(
+            ev.BudgetSettled(
+                run_id=run.run_id,
+                reservation=reserved.reservation,
+                tokens=reserved.tokens,
+                usd=reserved.usd,
+                estimated=True,
+            ),
+            extra=Extra(
+                spent=(
+                    Spent(
+                        reservation=reserved.reservation, tokens=reserved.tokens, usd=reserved.usd
+                    ),
+                )
+            ),
+        )
+
+    def _ask(self) -> Ask:
+        head = self.setup.head
+        characters = len(head.system) + sum(
+            len(tool.description) + len(str(tool.parameters)) for tool in head.tools
+        )
+        return Ask(
+            input_tokens=(characters + self.log.state.weight) // CHARACTERS_PER_TOKEN + 1,
+            output_tokens=head.settings.max_output_tokens or DEFAULT_OUTPUT_TOKENS,
+            price=self.setup.model.price or Price(),
+        )
+
+    async def _begin(self, run: RunState, room: Room) -> Draft:
+        number = run.steps + 1
+        name = message_id(run.run_id, number, "answer")
+        reservation = f"{run.run_id}.{number}.{self.log.state.seq}"
+        reserved = ev.BudgetReserved(
+            run_id=run.run_id,
+            reservation=reservation,
+            tokens=room.tokens,
+            usd=room.usd,
+            output_tokens=room.output_tokens,
+        )
+        started = ev.MessageStarted(
+            run_id=run.run_id, message_id=name, role="assistant", request=self._recipe(run, room)
+        )
+        wanted = Reservation(
+            id=reservation, account=run.start.account, tokens=room.tokens, usd=room.usd
+        )
+        try:
+            await self.log.decide(reserved, started, extra=Extra(reserve=wanted))
+        except BudgetBlocked:  # a sibling was faster: look again
+            raise HeadMoved("the budget moved") from None
+        return Draft(
+            thread_id=self.log.state.id,
+            run_id=run.run_id,
+            step=number,
+            message_id=name,
+            model=self.setup.model.id,
+            live=self.log.journal.live,
+        )
+
+    def _recipe(self, run: RunState, room: Room) -> ev.Recipe:
+        messages = self.log.state.messages
+        last = messages[-1].id if messages else ""
+        return ev.Recipe(
+            model=self.setup.model.id,
+            head=run.start.head,
+            messages=len(messages),
+            prefix=digest(f"{run.start.head}:{len(messages)}:{last}".encode()),
+            max_output_tokens=self._output_limit(run, room),
+        )
+
+    def _output_limit(self, run: RunState, room: Room) -> int | None:
+        """Tell the model its limit where one was set or a budget clamps it."""
+        limits = run.start.limits
+        if limits.max_tokens is None and limits.max_usd is None:
+            return self.setup.head.settings.max_output_tokens
+        return room.output_tokens
+
+    def _request(self, run: RunState, room: Room) -> ModelRequest:
+        head = self.setup.head
+        return ModelRequest(
+            system=head.system,
+            messages=self.log.state.messages,
+            tools=head.tools,
+            settings=msgspec.structs.replace(
+                head.settings, max_output_tokens=self._output_limit(run, room)
+            ),
+            run_id=run.run_id,
+            step=run.steps + 1,
+            cache_key=self.log.state.id,
+        )
+
+    async def _answered(self, run: RunState, draft: Draft) -> None:
+        answer = draft.answer or self._priced(draft)
+        message = answer.message
+        decisions = self.setup.decider.batch(
+            run.run_id, message.calls, granted(self.log.state.grants), room=self._call_room(run)
+        )
+        await self._record(run, answer, decisions)
+
+    def _priced(self, draft: Draft) -> Answer:
+        assert draft.finish is not None
+        return self._costed(draft.message(), draft.finish.usage)
+
+    def _costed(self, message: Message, told: Usage | None) -> Answer:
+        usage = told or self._estimate(message)
+        price = self.setup.model.price
+        return Answer(
+            message=message,
+            usage=usage,
+            cost_usd=price.cost(usage) if price is not None else 0.0,
+            estimated=told is None,
+        )
+
+    async def _cut(self, run: RunState, draft: Draft) -> None:
+        await self._record(run, self._costed(draft.cut(self.cut_reason()), None), [])
+
+    async def _record(self, run: RunState, answer: Answer, decisions: list[ev.Event]) -> None:
+        settled, spent = self._settlement(
+            run, answer.usage, answer.cost_usd, estimated=answer.estimated
+        )
+        await self.log.result(
+            ev.MessageEnded(run_id=run.run_id, message=answer.message),
+            ev.UsageUpdated(
+                run_id=run.run_id,
+                usage=answer.usage,
+                cost_usd=answer.cost_usd,
+                estimated=answer.estimated,
+            ),
+            settled,
+            *decisions,
+            extra=Extra(spent=(spent,)),
+        )
+
+    async def _failed(self, run: RunState, draft: Draft, error: ModelError) -> None:
+        """Record the failure, and whether the request is made again."""
+        shown = draft.characters
+        usage = Usage(output_tokens=shown // CHARACTERS_PER_TOKEN)
+        price = self.setup.model.price
+        cost = price.cost(usage) if price is not None else 0.0
+        settled, spent = self._settlement(run, usage, cost, estimated=True)
+        events: list[ev.Event] = [settled]
+        if shown:
+            events.append(
+                ev.TextRetracted(run_id=run.run_id, message_id=draft.message_id, characters=shown)
+            )
+        attempt = run.failures + 1
+        delay = self.next_delay(error, attempt)
+        if delay is None:
+            failure = Failure(type=error.kind, message=str(error), retryable=error.retryable)
+            events.append(
+                ev.ErrorRaised(run_id=run.run_id, error=failure, retryable=error.retryable)
+            )
+        else:
+            events.append(
+                ev.ModelRetried(
+                    run_id=run.run_id,
+                    model_id=self.setup.model.id,
+                    attempt=attempt,
+                    delay=delay,
+                    why=str(error),
+                )
+            )
+        await self.log.result(*events, extra=Extra(spent=(spent,)))
+        if delay is not None:
+            await self.clock.sleep(delay)
+
+    def _settlement(
+        self, run: RunState, usage: Usage, cost: float, *, estimated: bool
+    ) -> tuple[ev.BudgetSettled, Spent]:
+        assert run.request is not None
+        assert run.request.reservation is not None
+        name = run.request.reservation.reservation
+        tokens = usage.total_tokens
+        settled = ev.BudgetSettled(
+            run_id=run.run_id, reservation=name, tokens=tokens, usd=cost, estimated=estimated
+        )
+        return settled, Spent(reservation=name, tokens=tokens, usd=cost)
+
+    def _estimate(self, message: Message) -> Usage:
+        written = sum(len(getattr(part, "text", "")) for part in message.parts)
+        return Usage(
+            input_tokens=self._ask().input_tokens,
+            output_tokens=written // CHARACTERS_PER_TOKEN + 1,
+        )
+
+    def _call_room(self, run: RunState) -> int | None:
+        allowed = run.start.limits.max_tool_calls
+        return None if allowed is None else max(0, allowed - run.tool_calls)

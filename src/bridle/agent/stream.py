@@ -1,0 +1,221 @@
+"""Read a model's stream into one message, telling the bus as it comes.
+
+A call becomes part of the message only when the stream has come to its end.
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, assert_never
+
+import msgspec
+
+from bridle.errors import ModelError
+from bridle.ports.model import (
+    Answer,
+    CallDelta,
+    CallStart,
+    Finish,
+    StreamPart,
+    TextDelta,
+    ThinkingDelta,
+)
+from bridle.types.content import Part, Text, Thinking, ToolCall
+from bridle.types.events import (
+    AnyLiveEvent,
+    MessageDelta,
+    ToolInputDelta,
+    ToolInputEnded,
+    ToolInputStarted,
+)
+from bridle.types.ids import call_id
+from bridle.types.messages import Message, StopReason
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+_decode = msgspec.json.Decoder().decode
+
+
+@dataclass(slots=True)
+class _Prose:
+    """Text or thinking that grows chunk by chunk; joined once."""
+
+    thinking: bool
+    chunks: list[str] = field(default_factory=list)
+    private: dict[str, Any] | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(self.chunks)
+
+
+@dataclass(slots=True)
+class _Call:
+    tool: str
+    provider_id: str | None
+    private: dict[str, Any] | None
+    text: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """A message while it is being written."""
+
+    thread_id: str
+    run_id: str
+    step: int
+    message_id: str
+    model: str
+    live: Callable[[AnyLiveEvent], None]
+    parts: list[_Prose | _Call] = field(default_factory=list)
+    calls: dict[int, _Call] = field(default_factory=dict)
+    finish: Finish | None = None
+    answer: Answer | None = None
+
+    async def read(self, stream: AsyncIterator[StreamPart]) -> None:
+        """Take in a whole stream; raises `ModelError` when it has no end."""
+        async with aclosing(stream) as parts:  # type: ignore[type-var]
+            async for part in parts:
+                self._take(part)
+        if self.finish is None and self.answer is None:
+            raise ModelError("The stream broke off before the answer was complete.", kind="cut")
+
+    def message(self) -> Message:
+        """The complete message, after its end was seen."""
+        assert self.finish is not None
+        parts: list[Part] = []
+        calls = 0
+        for part in self.parts:
+            if isinstance(part, _Call):
+                parts.append(self._call(part, calls))
+                calls += 1
+            elif part.thinking:
+                origin = self.model.partition("/")[0]
+                parts.append(Thinking(part.text, origin, part.private))
+            else:
+                parts.append(Text(part.text))
+        stop: StopReason = self.finish.stop
+        if stop == "end_turn" and self.calls:
+            stop = "tool_use"
+        return Message(
+            id=self.message_id, role="assistant", parts=tuple(parts), model=self.model, stop=stop
+        )
+
+    def cut(self, stop: StopReason) -> Message:
+        """What there is of a message that was cut: its text, and no calls."""
+        parts = tuple(
+            Text(part.text) for part in self.parts if isinstance(part, _Prose) and not part.thinking
+        )
+        return Message(
+            id=self.message_id, role="assistant", parts=parts, model=self.model, stop=stop
+        )
+
+    @property
+    def characters(self) -> int:
+        """How much text was shown so far."""
+        return sum(len(part.text) for part in self.parts if isinstance(part, _Prose))
+
+    def _take(self, part: StreamPart) -> None:
+        match part:
+            case TextDelta(text=text):
+                if text:
+                    self._extend(text, thinking=False)
+                    self._tell(text, "text")
+            case ThinkingDelta(text=text, private=private):
+                self._extend(text, thinking=True, private=private)
+                if text:
+                    self._tell(text, "thinking")
+            case CallStart():
+                self._start_call(part)
+            case CallDelta(index=index, text=text):
+                self._grow_call(index, text)
+            case Finish():
+                self.finish = part
+                for position in range(len(self.calls)):
+                    self.live(
+                        ToolInputEnded(
+                            thread_id=self.thread_id,
+                            run_id=self.run_id,
+                            call_id=call_id(self.run_id, self.step, position),
+                        )
+                    )
+            case Answer():
+                self.answer = part
+            case other:
+                assert_never(other)
+
+    def _extend(self, text: str, *, thinking: bool, private: dict[str, Any] | None = None) -> None:
+        last = self.parts[-1] if self.parts else None
+        if not isinstance(last, _Prose) or last.thinking != thinking or last.private is not None:
+            last = _Prose(thinking)
+            self.parts.append(last)
+        last.chunks.append(text)
+        last.private = private
+
+    def _start_call(self, part: CallStart) -> None:
+        if part.index in self.calls:
+            raise ModelError(f"The stream began call {part.index} twice.", kind="protocol")
+        call = _Call(part.tool, part.provider_id, part.private)
+        position = len(self.calls)
+        self.calls[part.index] = call
+        self.parts.append(call)
+        self.live(
+            ToolInputStarted(
+                thread_id=self.thread_id,
+                run_id=self.run_id,
+                call_id=call_id(self.run_id, self.step, position),
+                tool=part.tool,
+            )
+        )
+
+    def _grow_call(self, index: int, text: str) -> None:
+        call = self.calls.get(index)
+        if call is None:
+            raise ModelError(
+                f"The stream continued call {index} that it never began.", kind="protocol"
+            )
+        call.text.append(text)
+        self.live(
+            ToolInputDelta(
+                thread_id=self.thread_id,
+                run_id=self.run_id,
+                call_id=call_id(self.run_id, self.step, list(self.calls).index(index)),
+                delta=text,
+            )
+        )
+
+    def _tell(self, text: str, kind: str) -> None:
+        self.live(
+            MessageDelta(
+                thread_id=self.thread_id,
+                run_id=self.run_id,
+                message_id=self.message_id,
+                delta=text,
+                kind=kind,
+            )
+        )
+
+    def _call(self, call: _Call, index: int) -> ToolCall:
+        text = "".join(call.text).strip()
+        args: dict[str, Any] = {}
+        invalid: str | None = None
+        if text:
+            try:
+                decoded = _decode(text)
+            except (msgspec.DecodeError, RecursionError) as error:
+                invalid = f"The arguments are not JSON ({error}): {text[:200]}"
+            else:
+                if isinstance(decoded, dict):
+                    args = decoded
+                else:
+                    invalid = f"The arguments must be a JSON object, not {text[:200]}"
+        return ToolCall(
+            id=call_id(self.run_id, self.step, index),
+            tool=call.tool,
+            args=args,
+            provider_id=call.provider_id,
+            invalid=invalid,
+            private=call.private,
+        )

@@ -1,0 +1,80 @@
+"""Why a run ends: a fold over the log, not a counter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bridle.agent.loops import is_looping
+from bridle.types.ops import Steer
+
+if TYPE_CHECKING:
+    from bridle.journal.state import RunState, ThreadState
+    from bridle.types.messages import StopReason
+    from bridle.types.runs import Failure, Reason, RunVerdict
+
+NATURAL: frozenset[Reason] = frozenset({"end_turn", "stop_sequence", "tool_use", "handed_off"})
+
+_BY_STOP: dict[StopReason, Reason] = {
+    "end_turn": "end_turn",
+    "tool_use": "end_turn",
+    "max_tokens": "max_tokens",
+    "stop_sequence": "stop_sequence",
+    "refused": "safety_violation",
+    "interrupted": "user_interrupt",
+    "timeout": "timeout",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A run is over for this reason."""
+
+    reason: Reason
+    error: Failure | None = None
+
+
+def stop_reason(state: ThreadState, run: RunState) -> Stop | None:
+    """Tell whether the run may make another request, and if not, why."""
+    if run.expired:
+        return Stop("timeout")
+    if run.error is not None:
+        return _failed(run.error.error)
+    if run.exhausted is not None:
+        return Stop("budget_exceeded")
+    steered = any(isinstance(op, Steer) for op in state.inputs.values())
+    if run.last is not None and not run.last.calls and not steered:
+        answered = _answered(state, run)
+        if answered is not None:
+            return answered
+    if run.steps >= run.start.limits.max_steps:
+        return Stop("recursion_limit")
+    allowed = run.start.limits.max_tool_calls
+    if allowed is not None and run.tool_calls > allowed:
+        return Stop("recursion_limit")
+    if is_looping(run.trail):
+        return Stop("loop_detected")
+    return None
+
+
+def _answered(state: ThreadState, run: RunState) -> Stop | None:
+    """The model's last word ends the run, unless somebody spoke after it."""
+    assert run.last is not None
+    if state.messages and state.messages[-1].role == "user":
+        return None
+    return Stop(_BY_STOP[run.last.stop or "end_turn"])
+
+
+def _failed(error: Failure) -> Stop:
+    if error.type == "context_overflow":
+        return Stop("context_overflow", error)
+    return Stop("error", error)
+
+
+def verdict(run: RunState, reason: Reason) -> RunVerdict:
+    """What the result is worth: only checks can verify it."""
+    if reason not in NATURAL:
+        return "stopped"
+    if not run.checks:
+        return "claimed"
+    return "verified" if all(check.passed for check in run.checks.values()) else "failed"

@@ -1,0 +1,1 @@
+"""The harness as users embed it, and the one place where its parts are put together."""

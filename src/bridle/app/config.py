@@ -1,0 +1,94 @@
+"""What users configure a harness with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from bridle.errors import UserError, suggest
+from bridle.types.permissions import PROFILES, VERDICT_ALIASES, Policy, Rule, Verdict
+from bridle.types.tools import CATEGORIES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bridle.ports.clock import Clock
+    from bridle.ports.ids import NewId
+    from bridle.tools.define import Tool
+    from bridle.types.limits import Limits
+
+Deps = TypeVar("Deps")
+Out = TypeVar("Out")
+
+
+@dataclass(frozen=True, slots=True)
+class Agent(Generic[Deps, Out]):
+    """Who answers: its instructions, its tools, and what it may use."""
+
+    instructions: str
+    name: str = "agent"
+    tools: Sequence[Tool] = ()
+    model: str | None = None
+    limits: Limits | None = None
+    deps: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What calls may do without asking: a profile, and rules by category, tool and pattern.
+
+    Effects are `allow`, `notify` (allow, and tell), `ask` and `deny`.
+    """
+
+    profile: str = "balanced"
+    categories: Mapping[str, str] = field(default_factory=dict)
+    tools: Mapping[str, str] = field(default_factory=dict)
+    yolo: bool = False
+
+    def policy(self, *, layer: str = "harness", root: str | None = None) -> Policy:
+        """Compile the rules; unknown names are refused."""
+        if self.profile not in PROFILES:
+            raise UserError(suggest(self.profile, PROFILES, what="profile"))
+        for category in self.categories:
+            if category not in CATEGORIES:
+                raise UserError(suggest(category, CATEGORIES, what="category"))
+        rules = [
+            Rule(id=f"{layer}.tools.{name}", matches=name, effect=effect_of(effect), layer=layer)
+            for name, effect in self.tools.items()
+        ]
+        rules += [
+            Rule(
+                id=f"{layer}.categories.{name}",
+                matches=name,
+                effect=effect_of(effect),
+                layer=layer,
+                by_category=True,
+            )
+            for name, effect in self.categories.items()
+        ]
+        return Policy(profile=self.profile, rules=tuple(rules), yolo=self.yolo, root=root)
+
+
+def effect_of(name: str) -> Verdict:
+    """Read an effect or one of its aliases."""
+    effect = VERDICT_ALIASES.get(name)
+    if effect is None:
+        raise UserError(suggest(name, VERDICT_ALIASES, what="effect"))
+    return effect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """Parts of the world that tests and hosts may replace."""
+
+    clock: Clock | None = None
+    new_id: NewId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestContext:
+    """What a callable about a request is given."""
+
+    thread_id: str
+    resource_id: str
+    values: Mapping[str, Any] = field(default_factory=dict)

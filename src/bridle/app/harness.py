@@ -1,0 +1,157 @@
+"""The harness: the configured whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import anyio
+
+from bridle.app.config import Agent, Ports, Rules
+from bridle.app.paths import state_directory
+from bridle.app.prepare import Blueprint, Preparer, ResolveModel
+from bridle.app.scope import HostedTasks
+from bridle.app.session import Engine, Session
+from bridle.app.threads import SessionThreads
+from bridle.app.wiring import build_engine, open_store
+from bridle.delegation.subagent import Subagent, check_kinds
+from bridle.errors import ConfigError
+from bridle.ports.clock import SystemClock
+from bridle.ports.ids import random_ids
+from bridle.types.limits import Limits
+from bridle.types.threads import Thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from bridle.app.results import RunResult
+    from bridle.ports.store import Store
+    from bridle.tools.define import Tool
+
+
+class Harness:
+    """Agents, tools, rules and limits over one store. Use it as an async context manager."""
+
+    def __init__(
+        self,
+        *,
+        agent: Agent[Any, Any],
+        id: str = "bridle",
+        model: str | None = None,
+        store: str | Store | None = None,
+        resource_id: str | None = None,
+        tools: Sequence[Tool] = (),
+        subagents: Sequence[Subagent] = (),
+        permissions: Rules | None = None,
+        limits: Limits | None = None,
+        resolve_model: ResolveModel | None = None,
+        ports: Ports | None = None,
+    ) -> None:
+        check_kinds(subagents)
+        self.id = id
+        self.resource_id = resource_id or id
+        self._store_url = store
+        self._ports = ports or Ports()
+        self._resolve_model = resolve_model
+        rules = permissions or Rules()
+        self._blueprint = Blueprint(
+            agent=agent,
+            model=model,
+            tools=tuple(tools),
+            subagents=tuple(subagents),
+            policy=rules.policy(),
+            limits=limits or agent.limits or Limits(),
+        )
+        self._tasks = HostedTasks()
+        self._engine: Engine | None = None
+        self._stopping = False
+        self._close: Callable[[], Any] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self.init()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.destroy()
+
+    async def init(self) -> None:
+        """Open the store and begin to work. Calling it again changes nothing."""
+        if self._engine is not None:
+            return
+        clock = self._ports.clock or SystemClock()
+        new_id = self._ports.new_id or random_ids(clock)
+        if isinstance(self._store_url, str) or self._store_url is None:
+            url = self._store_url or f"sqlite:///{state_directory() / 'bridle.db'}"
+            store, artefacts = open_store(url, clock)
+            self._close = store.close
+        else:
+            from bridle.store.artefacts import MemoryArtefacts
+
+            store, artefacts = self._store_url, MemoryArtefacts()
+        await self._tasks.open()
+        resolve = self._resolve_model or _no_models
+        self._engine = build_engine(
+            store=store,
+            clock=clock,
+            new_id=new_id,
+            prepare=lambda journal: Preparer(
+                blueprint=self._blueprint,
+                resolve_model=resolve,
+                store=journal.store,
+                artefacts=artefacts,
+                clock=clock,
+            ),
+            next_delay=lambda _error, _attempt: None,
+            tasks=self._tasks.group,
+            stopping=lambda: self._stopping,
+        )
+
+    async def destroy(self) -> None:
+        """End what still runs, with an outcome, and close the store."""
+        if self._engine is None:
+            return
+        await self._tasks.close()
+        self._engine = None
+        if self._close is not None:
+            await self._close()
+
+    async def session(
+        self, resource_id: str | None = None, thread_id: str | None = None
+    ) -> Session:
+        """Attach to a thread: the one named, the newest of the resource, or a new one."""
+        await self.init()
+        assert self._engine is not None
+        template = Thread(id="", resource_id=resource_id or self.resource_id, harness_id=self.id)
+        threads = SessionThreads(
+            journal=self._engine.journal,
+            dispatcher=self._engine.dispatcher,
+            new_id=self._engine.new_id,
+            template=template,
+        )
+        session = Session(self._engine, threads)
+        if thread_id is not None:
+            await threads.switch(thread_id)
+        elif (newest := await threads.newest()) is not None:
+            await threads.switch(newest.id)
+        else:
+            await threads.create()
+        return session
+
+    def run_sync(self, content: str) -> RunResult[Any]:
+        """Run one input to its end, for scripts without an event loop."""
+
+        async def main() -> RunResult[Any]:
+            async with self:
+                session = await self.session()
+                return await session.send(content)
+
+        return anyio.run(main)
+
+
+def _no_models(model_id: str) -> Any:
+    raise ConfigError(f"Nothing resolves the model {model_id!r}; give resolve_model.")

@@ -1,0 +1,78 @@
+"""What users get back: a run's result, and what it still waits for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from bridle.errors import RunError
+
+if TYPE_CHECKING:
+    from bridle.runs.summary import RunSummary
+    from bridle.types.runs import Failure, PendingRow
+    from bridle.types.usage import Usage
+
+Out = TypeVar("Out")
+
+AWAITING = "awaiting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """Something that waits for an answer: an approval, a question, a plan or a tool."""
+
+    id: str
+    kind: str
+    call_id: str
+    tool: str
+    args: dict[str, Any]
+    card: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult(Generic[Out]):
+    """How a run ended, or `reason == "awaiting"` while it is parked."""
+
+    run_id: str
+    thread_id: str
+    text: str
+    output: Out | None
+    reason: str
+    verdict: str | None
+    usage: Usage
+    cost_usd: float
+    steps: int
+    tool_calls: int
+    pending: tuple[Pending, ...]
+    error: Failure | None
+
+    def raise_for_error(self) -> RunResult[Out]:
+        """Raise when the run ended with an error; else return the result."""
+        if self.error is not None:
+            raise RunError(f"{self.error.type}: {self.error.message}")
+        return self
+
+
+def result_of(summary: RunSummary, pending: list[PendingRow]) -> RunResult[Any]:
+    """Build the result that a summary stands for."""
+    return RunResult(
+        run_id=summary.run_id,
+        thread_id=summary.thread_id,
+        text=summary.text,
+        output=None,
+        reason=summary.reason or AWAITING,
+        verdict=summary.verdict,
+        usage=summary.usage,
+        cost_usd=summary.cost_usd,
+        steps=summary.steps,
+        tool_calls=summary.tool_calls,
+        pending=tuple(pending_of(row) for row in pending) if summary.reason is None else (),
+        error=summary.error,
+    )
+
+
+def pending_of(row: PendingRow) -> Pending:
+    """The user's view of a row that waits."""
+    return Pending(
+        id=row.id, kind=row.kind, call_id=row.call_id, tool=row.tool, args=row.args, card=row.card
+    )

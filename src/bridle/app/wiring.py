@@ -1,0 +1,68 @@
+"""The composition root: parts are put together here and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bridle.agent.turn import Turn
+from bridle.app.session import Engine
+from bridle.errors import ConfigError
+from bridle.journal.bus import Bus
+from bridle.journal.recorder import Journal, ThreadLog
+from bridle.store.artefacts import FileArtefacts, MemoryArtefacts
+from bridle.store.owner import this_process
+from bridle.store.sqlite.store import SqliteStore
+from bridle.workers.dispatcher import Dispatcher
+from bridle.workers.drain import Drain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from anyio.abc import TaskGroup
+
+    from bridle.agent.setup import Prepare
+    from bridle.agent.step import NextDelay
+    from bridle.ports.artefacts import Artefacts
+    from bridle.ports.clock import Clock
+    from bridle.ports.ids import NewId
+    from bridle.ports.store import Store
+
+
+def open_store(url: str, clock: Clock) -> tuple[Store, Artefacts]:
+    """Open the store that a URL names, with the artefacts beside it."""
+    if url == "memory:":
+        return SqliteStore(None, clock=clock), MemoryArtefacts()
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme == "sqlite":
+        path = Path(rest[1:]).expanduser()
+        if not str(path) or str(path) == ".":
+            raise ConfigError(f"The store {url!r} names no file; write sqlite:///data.db.")
+        return SqliteStore(path, clock=clock), FileArtefacts(path.parent / "artefacts")
+    raise ConfigError(
+        f"Unknown store {url!r}; have sqlite:///relative.db, sqlite:////absolute.db, memory:."
+    )
+
+
+def build_engine(
+    *,
+    store: Store,
+    clock: Clock,
+    new_id: NewId,
+    prepare: Callable[[Journal], Prepare],
+    next_delay: NextDelay,
+    tasks: TaskGroup,
+    stopping: Callable[[], bool],
+) -> Engine:
+    """Put journal, drains and dispatcher together."""
+    journal = Journal(store=store, bus=Bus())
+    prepared = prepare(journal)
+
+    def make_turn(log: ThreadLog) -> Turn:
+        return Turn(
+            log=log, prepare=prepared, clock=clock, next_delay=next_delay, stopping=stopping
+        )
+
+    drain = Drain(journal=journal, make_turn=make_turn, owner=this_process(), clock=clock)
+    dispatcher = Dispatcher(journal=journal, drain=drain, tasks=tasks)
+    return Engine(journal=journal, dispatcher=dispatcher, new_id=new_id)

@@ -1,0 +1,1 @@
+"""Other agents: a call that waits for a thread of its own."""

@@ -1,0 +1,1 @@
+"""The one door to side effects: validate, decide, approve, run, bound."""

@@ -1,0 +1,51 @@
+"""Which calls of a step may run now: a pure function of what the log says about them.
+
+Because it is pure, a drain that finds open calls after a crash knows which of them may have
+started: exactly those that this function names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bridle.journal.calls import CallState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concurrency:
+    """How many concurrency-safe calls run at once, in all and per category."""
+
+    max: int = 5
+    per_category: int = 3
+
+
+def runnable(calls: Sequence[CallState], bounds: Concurrency) -> list[CallState]:
+    """Name the calls that may be running now, in order.
+
+    Concurrency-safe calls run beside one another and may overtake a call that waits for an
+    answer. A call that is not concurrency-safe runs alone and never overtakes an open one.
+    """
+    chosen: list[CallState] = []
+    per_category: Counter[str] = Counter()
+    waiting_before = False
+    for call in calls:
+        if call.settled:
+            continue
+        if call.waiting:
+            waiting_before = True
+            continue
+        if not call.facts.concurrency_safe:
+            if not chosen and not waiting_before:
+                chosen.append(call)
+            break
+        if len(chosen) >= bounds.max:
+            break
+        if per_category[call.facts.category] < bounds.per_category:
+            per_category[call.facts.category] += 1
+            chosen.append(call)
+    return chosen

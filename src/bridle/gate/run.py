@@ -1,0 +1,97 @@
+"""Run one call that was let through, and bound what comes back. It ends in exactly one way."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+import msgspec
+
+from bridle.errors import ToolError
+from bridle.gate.decide import failure
+from bridle.ports.tools import CallScope, Suspended, Toolbox
+from bridle.tools.output import bound
+from bridle.types.events import ToolReturned
+from bridle.types.tools import Done, Failed
+
+if TYPE_CHECKING:
+    from bridle.journal.calls import CallState
+    from bridle.ports.artefacts import Artefacts
+    from bridle.ports.clock import Clock
+
+DEFAULT_TIMEOUT = 600.0
+log = logging.getLogger("bridle.gate")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runner:
+    """Executes calls; what they return is bounded, what they raise becomes a result."""
+
+    toolbox: Toolbox
+    artefacts: Artefacts
+    clock: Clock
+    timeout: float = DEFAULT_TIMEOUT
+
+    async def run(self, state: CallState, scope: CallScope) -> ToolReturned | Suspended:
+        """Run a call to its one outcome."""
+        began = self.clock.now()
+        outcome = await self._outcome(state, scope)
+        if isinstance(outcome, Suspended):
+            return outcome
+        took = int((self.clock.now() - began) * 1000)
+        text, artefact = await bound(outcome.text, self.artefacts)
+        failed = isinstance(outcome, Failed)
+        return ToolReturned(
+            run_id=scope.run_id,
+            call_id=state.call.id,
+            tool=state.call.tool,
+            result=text,
+            is_error=failed,
+            denied=isinstance(outcome, Failed) and outcome.denied,
+            kind=outcome.kind if isinstance(outcome, Failed) else None,
+            duration_ms=took,
+            artefact=artefact,
+            images=outcome.images if isinstance(outcome, Done) else (),
+        )
+
+    async def _outcome(self, state: CallState, scope: CallScope) -> Done | Failed | Suspended:
+        seconds = state.facts.timeout or self.timeout
+        try:
+            with anyio.fail_after(seconds):
+                return await self.toolbox.execute(state.to_run, scope)
+        except TimeoutError:
+            return Failed(
+                f"{state.call.tool} did not end within {seconds:g} s and was stopped. "
+                "Ask for less at once, or give it more time.",
+                kind="tool_timeout",
+            )
+        except ToolError as error:
+            hint = f"\nHint: {error.hint}" if error.hint else ""
+            return Failed(f"{error.message}{hint}", kind=error.kind)
+        except Exception as error:
+            log.warning("Tool %s raised", state.call.tool, exc_info=True)
+            return Failed(
+                f"{state.call.tool} failed: {type(error).__name__}: {error}", kind="raised"
+            )
+
+
+def ambiguous(run_id: str, state: CallState) -> ToolReturned:
+    """The result of a call that may or may not have acted before a crash; it is not repeated."""
+    text = (
+        f"Unknown outcome: the process stopped while {state.call.tool} was running. It may have "
+        "taken effect, in whole or in part, or not at all. It was not run again. Look at the "
+        "present state before you decide whether to repeat it."
+    )
+    returned = failure(run_id, state.call, text, kind="ambiguous")
+    return msgspec.structs.replace(returned, ambiguous=True)
+
+
+def interrupted(
+    run_id: str, state: CallState, why: str, *, kind: str = "interrupted"
+) -> ToolReturned:
+    """The result of a call that was stopped, or that never began, because its run ends."""
+    began = not state.waiting
+    text = f"Stopped before it ended: {why}." if began else f"Not run: {why}."
+    return failure(run_id, state.call, text, kind=kind)

@@ -1,0 +1,1 @@
+"""The one writer: record, commit, then publish; and the folds that read the record back."""

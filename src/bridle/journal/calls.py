@@ -1,0 +1,49 @@
+"""The state of one tool call, as the log tells it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+if TYPE_CHECKING:
+    from bridle.types.content import ToolCall
+    from bridle.types.events import SubagentStarted, ToolReturned
+    from bridle.types.permissions import Verdict
+    from bridle.types.tools import CallFacts, PendingKind
+
+CallStage = Literal["decided", "asked", "suspended", "settled"]
+
+
+@dataclass(slots=True)
+class CallState:
+    """One call of the present step: what was decided about it and how far it came."""
+
+    call: ToolCall
+    facts: CallFacts
+    index: int
+    effect: Verdict | None = None
+    stage: CallStage = "decided"
+    pending_id: str | None = None
+    pending_kind: PendingKind | None = None
+    started_at: str = ""
+    child: SubagentStarted | None = None
+    result: ToolReturned | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether the call has its one result."""
+        return self.stage == "settled"
+
+    @property
+    def to_run(self) -> ToolCall:
+        """The call with the arguments that were decided on."""
+        if self.facts.args is None:
+            return self.call
+        return msgspec.structs.replace(self.call, args=self.facts.args)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the call waits for somebody else."""
+        return self.stage in ("asked", "suspended")

@@ -1,0 +1,180 @@
+"""Record, commit, publish.
+
+`Journal` is how anybody writes to a thread's log from outside a drain. `ThreadLog` is the drain's
+own handle: it knows the state of the thread up to the last event, and every record it writes is
+checked against that state and against the drain's lease.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+
+from bridle.errors import HeadMoved
+from bridle.journal.state import ThreadState
+from bridle.ports.store import Append, Batch, Reservation, Spent, Store
+from bridle.types.events import (
+    AnyLiveEvent,
+    ApprovalAnswered,
+    DurableEvent,
+    Event,
+    InputAdmitted,
+    RunEnded,
+    RunPaused,
+    ToolCalled,
+    ToolReturned,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bridle.journal.bus import Bus
+    from bridle.types.ledger import Account
+    from bridle.types.ops import Op
+    from bridle.types.threads import Lease
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journal:
+    """The way into every log: commit first, then tell the bus."""
+
+    store: Store
+    bus: Bus
+
+    async def write(self, batch: Batch) -> tuple[DurableEvent, ...]:
+        """Commit a batch and publish its events."""
+        events = await self.store.commit(batch)
+        await self.publish(events)
+        return events
+
+    async def publish(self, events: Sequence[DurableEvent]) -> None:
+        """Tell the bus what was committed, after what others committed before it."""
+        for event in events:
+            last = self.bus.last(event.thread_id)
+            if last is not None and event.seq > last + 1:
+                limit = event.seq - last - 1
+                self.bus.publish(await self.store.events(event.thread_id, after=last, limit=limit))
+            self.bus.publish((event,))
+
+    async def append(self, thread_id: str, *events: Event) -> tuple[DurableEvent, ...]:
+        """Append events that are written from outside a drain."""
+        return await self.write(Batch(appends=(Append(thread_id=thread_id, events=events),)))
+
+    async def admit(self, thread_id: str, op: Op, *, input_id: str) -> bool:
+        """Put an op into a thread's inbox; the same id twice is the same input."""
+        admitted = InputAdmitted(input_id=input_id, op=op)
+        append = Append(thread_id=thread_id, events=(admitted,))
+        return bool(await self.write(Batch(appends=(append,), durable=True)))
+
+    def live(self, event: AnyLiveEvent) -> None:
+        """Publish something that is not stored."""
+        self.bus.publish((event,))
+
+    async def load(self, thread_id: str) -> ThreadState:
+        """Fold a thread's whole log."""
+        state = ThreadState(thread_id)
+        for event in await self.store.events(thread_id):
+            state.apply(event)
+        return state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extra:
+    """What goes into the transaction beside the thread's own events."""
+
+    appends: tuple[Append, ...] = ()
+    blobs: tuple[bytes, ...] = ()
+    accounts: tuple[Account, ...] = ()
+    reserve: Reservation | None = None
+    spent: tuple[Spent, ...] = ()
+
+
+NOTHING = Extra()
+
+
+@dataclass(slots=True, kw_only=True)
+class ThreadLog:
+    """A drain's handle on its thread. Records are written one after the other."""
+
+    journal: Journal
+    lease: Lease
+    state: ThreadState
+    _lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+    async def decide(self, *events: Event, extra: Extra = NOTHING) -> None:
+        """Record what follows from the present state.
+
+        Raises `HeadMoved`, with the news folded in, when somebody appended since: then what was
+        decided may be wrong and must be decided again.
+        """
+        async with self._lock:
+            await self._commit(events, extra)
+
+    async def result(self, *events: Event, extra: Extra = NOTHING) -> None:
+        """Record what came from outside and stays true whatever else was appended."""
+        async with self._lock:
+            while True:
+                try:
+                    await self._commit(events, extra)
+                except HeadMoved:
+                    continue
+                return
+
+    async def refresh(self) -> None:
+        """Fold in what others appended."""
+        async with self._lock:
+            await self._catch_up()
+
+    async def _commit(self, events: Sequence[Event], extra: Extra) -> None:
+        own = Append(
+            thread_id=self.state.id,
+            events=tuple(events),
+            expect=self.state.seq,
+            epoch=self.lease.epoch,
+        )
+        batch = Batch(
+            appends=(own, *extra.appends),
+            blobs=extra.blobs,
+            accounts=extra.accounts,
+            reserve=extra.reserve,
+            spent=extra.spent,
+            durable=self._durable(events),
+        )
+        with anyio.CancelScope(shield=True):  # a commit and its fold are one
+            try:
+                written = await self.journal.store.commit(batch)
+            except HeadMoved:
+                await self._catch_up()
+                raise
+            for event in written:
+                if event.thread_id == self.state.id:
+                    self.state.apply(event)
+            await self.journal.publish(written)
+
+    async def _catch_up(self) -> None:
+        news = await self.journal.store.events(self.state.id, after=self.state.seq)
+        for event in news:
+            self.state.apply(event)
+        await self.journal.publish(news)
+
+    def _durable(self, events: Sequence[Event]) -> bool:
+        """Sync before an effect may follow, and before anybody is told that a run rests."""
+        return any(self._unlocks_effect(event) for event in events)
+
+    def _unlocks_effect(self, event: Event) -> bool:
+        match event:
+            case RunPaused() | RunEnded() | ApprovalAnswered(approved=True):
+                return True
+            case ToolCalled(facts=facts):
+                return facts.effect != "safe"
+            case ToolReturned():
+                run = self.state.run
+                return run is not None and any(
+                    call.facts.effect != "safe" and not call.waiting
+                    for call in run.open_calls
+                    if call.call.id != event.call_id
+                )
+            case _:
+                return False

@@ -1,0 +1,329 @@
+"""The fold of a thread's log: everything that a drain needs to know, and nothing that it decides.
+
+`ThreadState` is what the log says up to `seq`. It changes only by `apply`, so what is in memory
+always equals what is in the log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bridle.journal.calls import CallState
+from bridle.types import events as ev
+from bridle.types.content import File, Image, Part, ToolCall, ToolResult
+from bridle.types.ids import message_id
+from bridle.types.messages import Message
+from bridle.types.usage import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bridle.types.ops import Op
+    from bridle.types.threads import Thread
+
+
+@dataclass(slots=True)
+class OpenRequest:
+    """A model request that was started and has no answer in the log yet."""
+
+    message_id: str
+    reservation: ev.BudgetReserved | None
+
+
+@dataclass(slots=True)
+class RunState:
+    """One run: what it was given and what it has used."""
+
+    run_id: str
+    start: ev.RunStarted
+    steps: int = 0
+    tool_calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float = 0.0
+    request: OpenRequest | None = None
+    reservation: ev.BudgetReserved | None = None
+    calls: list[CallState] = field(default_factory=list)
+    last: Message | None = None
+    paused: bool = False
+    paused_at: str = ""
+    parked_seconds: float = 0.0
+    failures: int = 0
+    """Requests that failed since the last answer."""
+    error: ev.ErrorRaised | None = None
+    exhausted: str | None = None
+    expired: bool = False
+    checks: dict[str, ev.CheckEnded] = field(default_factory=dict)
+    trail: list[tuple[str, ...]] = field(default_factory=list)
+    ended: ev.RunEnded | None = None
+
+    @property
+    def open_calls(self) -> list[CallState]:
+        """The calls of the present step without a result, in order."""
+        return [call for call in self.calls if not call.settled]
+
+
+@dataclass(slots=True)
+class ThreadState:
+    """A thread up to event `seq`."""
+
+    id: str
+    thread: Thread | None = None
+    seq: int = 0
+    messages: list[Message] = field(default_factory=list)
+    inputs: dict[str, Op] = field(default_factory=dict)
+    run: RunState | None = None
+    last_run: RunState | None = None
+    grants: list[ev.PermissionGranted] = field(default_factory=list)
+    weight: int = 0
+    """Characters of all messages: what the estimate of a request's size is made of."""
+
+    def apply(self, event: ev.Event) -> None:
+        """Take one more event into account."""
+        self.seq = event.seq
+        for input_id in getattr(event, "consumes", ()):
+            self.inputs.pop(input_id, None)
+        handler = _HANDLERS.get(type(event))
+        if handler is not None:
+            handler(self, event)
+
+
+def _thread_created(state: ThreadState, event: ev.ThreadCreated) -> None:
+    state.thread = event.thread
+
+
+def _input_admitted(state: ThreadState, event: ev.InputAdmitted) -> None:
+    state.inputs[event.input_id] = event.op
+
+
+def _run_started(state: ThreadState, event: ev.RunStarted) -> None:
+    state.run = RunState(run_id=event.run_id or "", start=event)
+
+
+def _run_paused(state: ThreadState, event: ev.RunPaused) -> None:
+    run = _run(state)
+    run.paused = True
+    run.paused_at = event.at
+
+
+def _run_resumed(state: ThreadState, event: ev.RunResumed) -> None:
+    run = _run(state)
+    run.paused = False
+    run.parked_seconds += seconds_between(run.paused_at, event.at)
+
+
+def _run_ended(state: ThreadState, event: ev.RunEnded) -> None:
+    run = _run(state)
+    run.ended = event
+    run.request = None
+    state.last_run = run
+    state.run = None
+
+
+def _message_started(state: ThreadState, event: ev.MessageStarted) -> None:
+    if event.role == "assistant":
+        run = _run(state)
+        run.request = OpenRequest(event.message_id, run.reservation)
+
+
+def _message_ended(state: ThreadState, event: ev.MessageEnded) -> None:
+    message = event.message
+    _add_message(state, message)
+    run = _run(state)
+    if message.role != "assistant":
+        run.trail.clear()
+        return
+    run.request = None
+    run.last = message
+    run.steps += 1
+    run.failures = 0
+    run.error = None
+    run.calls = []
+    run.trail.append(tuple(canonical(call) for call in message.calls))
+
+
+def _usage_updated(state: ThreadState, event: ev.UsageUpdated) -> None:
+    run = _run(state)
+    run.usage = run.usage + event.usage
+    run.cost_usd += event.cost_usd
+
+
+def _budget_reserved(state: ThreadState, event: ev.BudgetReserved) -> None:
+    _run(state).reservation = event
+
+
+def _budget_settled(state: ThreadState, _event: ev.BudgetSettled) -> None:
+    run = _run(state)
+    run.reservation = None
+    run.request = None
+
+
+def _budget_exhausted(state: ThreadState, event: ev.BudgetExhausted) -> None:
+    _run(state).exhausted = event.why
+
+
+def _error_raised(state: ThreadState, event: ev.ErrorRaised) -> None:
+    if state.run is not None:
+        state.run.error = event
+
+
+def _model_retried(state: ThreadState, event: ev.ModelRetried) -> None:
+    run = _run(state)
+    run.failures = event.attempt
+    run.error = None
+
+
+def _noted(state: ThreadState, event: ev.Noted) -> None:
+    if event.code == "timer_expired" and state.run is not None:
+        state.run.expired = True
+
+
+def _tool_called(state: ThreadState, event: ev.ToolCalled) -> None:
+    run = _run(state)
+    assert run.last is not None, "a call follows the message that asks for it"
+    index = len(run.calls)
+    call = run.last.calls[index]
+    run.calls.append(CallState(call, event.facts, index, started_at=event.at))
+    run.tool_calls += 1
+
+
+def _permission_decided(state: ThreadState, event: ev.PermissionDecided) -> None:
+    call = _call(state, event.call_id)
+    call.effect = event.effect
+
+
+def _approval_required(state: ThreadState, event: ev.ApprovalRequired) -> None:
+    call = _call(state, event.call_id)
+    call.stage = "asked"
+    call.pending_id = event.approval_id
+    call.pending_kind = "approval"
+
+
+def _approval_answered(state: ThreadState, event: ev.ApprovalAnswered) -> None:
+    call = _call(state, event.call_id)
+    call.pending_id = None
+    call.pending_kind = None
+    call.stage = "decided"
+    call.effect = "allow" if event.approved else "deny"
+    if event.facts is not None:
+        call.facts = event.facts
+
+
+def _call_suspended(state: ThreadState, event: ev.CallSuspended) -> None:
+    call = _call(state, event.call_id)
+    call.stage = "suspended"
+    call.pending_id = event.pending_id
+    call.pending_kind = event.kind
+
+
+def _subagent_started(state: ThreadState, event: ev.SubagentStarted) -> None:
+    _call(state, event.call_id).child = event
+
+
+def _tool_returned(state: ThreadState, event: ev.ToolReturned) -> None:
+    run = _run(state)
+    call = _call(state, event.call_id)
+    call.stage = "settled"
+    call.result = event
+    call.pending_id = None
+    if not run.open_calls and run.last is not None and len(run.calls) == len(run.last.calls):
+        _add_message(state, _results(run))
+
+
+def _check_ended(state: ThreadState, event: ev.CheckEnded) -> None:
+    _run(state).checks[event.name] = event
+
+
+def _permission_granted(state: ThreadState, event: ev.PermissionGranted) -> None:
+    state.grants.append(event)
+
+
+def _lease_taken(state: ThreadState, event: ev.LeaseTaken) -> None:
+    """Grants last as long as the process that they were given in."""
+    state.grants = [grant for grant in state.grants if grant.owner == str(event.owner)]
+
+
+def canonical(call: ToolCall) -> str:
+    """Write a call so that equal calls are equal texts."""
+    return f"{call.tool} {msgspec.json.encode(call.args, order='deterministic').decode()}"
+
+
+def _add_message(state: ThreadState, message: Message) -> None:
+    state.messages.append(message)
+    state.weight += sum(_weight(part) for part in message.parts)
+
+
+def _weight(part: Part) -> int:
+    if isinstance(part, ToolCall):
+        return len(canonical(part))
+    if isinstance(part, Image | File):
+        return len(part.data)
+    return len(part.text)
+
+
+def _results(run: RunState) -> Message:
+    """All results of a step, folded by call index whatever order they came in."""
+    parts = tuple(
+        ToolResult(
+            call_id=call.call.id,
+            tool=call.call.tool,
+            text=call.result.result,
+            is_error=call.result.is_error,
+            provider_id=call.call.provider_id,
+            images=call.result.images,
+        )
+        for call in run.calls
+        if call.result is not None
+    )
+    return Message(id=message_id(run.run_id, run.steps, "results"), role="tool", parts=parts)
+
+
+def _run(state: ThreadState) -> RunState:
+    assert state.run is not None, "the log speaks of a run that was not started"
+    return state.run
+
+
+def _call(state: ThreadState, call_id: str) -> CallState:
+    for call in _run(state).calls:
+        if call.call.id == call_id:
+            return call
+    raise AssertionError(f"the log speaks of a call that was not recorded: {call_id}")
+
+
+def seconds_between(start: str, end: str) -> float:
+    """How long it was between two events."""
+    if not start or not end:
+        return 0.0
+    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+
+
+_HANDLERS: dict[type[ev.Event], Callable[[ThreadState, Any], None]] = {
+    ev.ThreadCreated: _thread_created,
+    ev.InputAdmitted: _input_admitted,
+    ev.RunStarted: _run_started,
+    ev.RunPaused: _run_paused,
+    ev.RunResumed: _run_resumed,
+    ev.RunEnded: _run_ended,
+    ev.MessageStarted: _message_started,
+    ev.MessageEnded: _message_ended,
+    ev.UsageUpdated: _usage_updated,
+    ev.BudgetReserved: _budget_reserved,
+    ev.BudgetSettled: _budget_settled,
+    ev.BudgetExhausted: _budget_exhausted,
+    ev.ErrorRaised: _error_raised,
+    ev.ModelRetried: _model_retried,
+    ev.Noted: _noted,
+    ev.ToolCalled: _tool_called,
+    ev.PermissionDecided: _permission_decided,
+    ev.ApprovalRequired: _approval_required,
+    ev.ApprovalAnswered: _approval_answered,
+    ev.CallSuspended: _call_suspended,
+    ev.SubagentStarted: _subagent_started,
+    ev.ToolReturned: _tool_returned,
+    ev.CheckEnded: _check_ended,
+    ev.PermissionGranted: _permission_granted,
+    ev.LeaseTaken: _lease_taken,
+}

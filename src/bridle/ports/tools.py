@@ -1,0 +1,81 @@
+"""The tools of a run, as the gate sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bridle.types.tools import CallFacts, Done, Failed, PendingKind, ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bridle.types.content import ToolCall
+    from bridle.types.ops import Send
+    from bridle.types.threads import Thread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    """A thread to create and what to send to it, in the commit that suspends the call."""
+
+    thread: Thread
+    send: Send
+    agent_type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspended:
+    """The call waits for an answer that comes through the inbox, from whoever can give it."""
+
+    id: str
+    kind: PendingKind
+    payload: dict[str, Any]
+    child: Child | None = None
+
+
+Outcome = Done | Failed | Suspended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallScope:
+    """Where a call runs. `key` is the same when a call is run again after a crash."""
+
+    thread_id: str
+    run_id: str
+    call_id: str
+    depth: int = 0
+    resource_id: str = ""
+    harness_id: str | None = None
+    workspace: str | None = None
+    repeated: bool = False
+    deps: Any = None
+    values: dict[str, Any] = field(default_factory=dict)
+    progress: Callable[[str], None] = lambda _text: None
+    output: Callable[[str, str], None] = lambda _stream, _text: None
+
+    @property
+    def key(self) -> str:
+        """The idempotency key of the call."""
+        return self.call_id
+
+
+class Toolbox(Protocol):
+    """What a run may call.
+
+    `describe` never raises: a call that cannot run comes back with its `problem`. `execute` gets
+    the call with the arguments that were decided on; it returns an outcome or raises `ToolError`.
+    """
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What the model is told, in a stable order."""
+        ...
+
+    def describe(self, call: ToolCall) -> CallFacts:
+        """Validate the arguments and evaluate the tool's attributes for them."""
+        ...
+
+    async def execute(self, call: ToolCall, scope: CallScope) -> Outcome:
+        """Run a call that the gate has let through."""
+        ...

@@ -1,0 +1,256 @@
+"""Model, tools, checks and clock that answer from the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+import msgspec
+
+from bridle.agent.setup import RequestHead, RunSetup, Wanted
+from bridle.errors import LeaseLost, ModelError, UserError
+from bridle.gate.decide import Decider
+from bridle.permissions.card import card
+from bridle.permissions.evaluate import evaluate
+from bridle.ports.clock import from_iso
+from bridle.ports.model import Answer, ModelRequest, StreamPart, TextDelta
+from bridle.ports.tools import CallScope, Child, Outcome, Suspended
+from bridle.types import events as ev
+from bridle.types.ids import message_id
+from bridle.types.ledger import Ask, NoRoom, Price, Room
+from bridle.types.ops import Send
+from bridle.types.permissions import Policy
+from bridle.types.threads import Thread
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bridle.journal.calls import CallState
+    from bridle.journal.state import ThreadState
+    from bridle.ports.store import Store
+    from bridle.runs.replay.tape import E, Tape
+    from bridle.types.content import ToolCall
+    from bridle.types.tools import CallFacts, ToolSpec
+
+_head = msgspec.json.Decoder(RequestHead)
+STOPPED = frozenset({"interrupted", "timeout", "cancelled"})
+"""Kinds of results that a call gets from outside, not from its tool."""
+
+_policy = msgspec.json.Decoder(Policy)
+
+
+@dataclass(frozen=True, slots=True)
+class TapeModel:
+    """Gives the recorded answer, or fails as the recorded request failed."""
+
+    tape: Tape
+    id: str
+    context_window: int | None = None
+    price: Price | None = None
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
+        """Answer from the log."""
+        name = message_id(request.run_id, request.step, "answer")
+        settled = self.tape.ahead(ev.BudgetSettled, lambda e: e.run_id == request.run_id)
+        if settled is None:
+            raise LeaseLost("the recorded drain was killed during this request")
+        ended = self.tape.ahead(ev.MessageEnded, lambda e: e.message.id == name)
+        if ended is not None and ended.seq < settled.seq:
+            usage = self.tape.ahead(ev.UsageUpdated, lambda e: e.run_id == request.run_id)
+            assert usage is not None
+            await self.tape.reach(ended)
+            yield Answer(
+                message=ended.message,
+                usage=usage.usage,
+                cost_usd=usage.cost_usd,
+                estimated=usage.estimated,
+            )
+            return
+        await self.tape.reach(settled)
+        retracted = self.tape.ahead(ev.TextRetracted, lambda e: e.message_id == name)
+        if retracted is not None and retracted.seq == settled.seq + 1:
+            yield TextDelta("x" * retracted.characters)
+        raise self._failure(request.run_id)
+
+    def _failure(self, run_id: str) -> ModelError:
+        retried = self.tape.ahead(ev.ModelRetried, lambda e: e.run_id == run_id)
+        failed = self.tape.ahead(ev.ErrorRaised, lambda e: e.run_id == run_id)
+        if failed is not None and (retried is None or failed.seq < retried.seq):
+            kind = failed.error.type
+            return ModelError(failed.error.message, kind=kind)  # type: ignore[arg-type]
+        why = retried.why if retried is not None else "unknown"
+        return ModelError(why, kind="unavailable")
+
+
+@dataclass(frozen=True, slots=True)
+class TapeTools:
+    """Describes calls as they were described."""
+
+    tape: Tape
+    specs: tuple[ToolSpec, ...]
+
+    def describe(self, call: ToolCall) -> CallFacts:
+        """The recorded facts of a call, or of its answer when its arguments were changed."""
+        called = self.tape.ahead(ev.ToolCalled, lambda e: e.call_id == call.id)
+        if called is not None:
+            return called.facts
+        answered = self.tape.ahead(ev.ApprovalAnswered, lambda e: e.call_id == call.id)
+        if answered is not None and answered.facts is not None:
+            return answered.facts
+        raise LeaseLost("the recorded drain ended before this call")
+
+    async def execute(self, call: ToolCall, scope: CallScope) -> Outcome:
+        """Nothing runs in a replay."""
+        raise AssertionError("a replay has no effects")
+
+
+@dataclass(frozen=True, slots=True)
+class TapeRunner:
+    """Gives the recorded outcome of a call, when its turn comes."""
+
+    tape: Tape
+
+    async def run(self, state: CallState, scope: CallScope) -> ev.ToolReturned | Suspended:
+        """Wait for the place of the outcome in the log, and return it."""
+        ended = self.tape.ahead(ev.ToolReturned, lambda e: e.call_id == state.call.id)
+        parked = self.tape.ahead(ev.CallSuspended, lambda e: e.call_id == state.call.id)
+        if parked is not None and (ended is None or parked.seq < ended.seq):
+            await self.tape.reach(parked)
+            return self._suspended(parked)
+        if ended is None or ended.kind in STOPPED:  # it was running when the drain was stopped
+            await self.tape.border()
+            raise LeaseLost("the recorded drain ended while this call was running")
+        await self.tape.reach(ended)
+        return bare(ended)
+
+    def _suspended(self, parked: ev.CallSuspended) -> Suspended:
+        begun = self.tape.ahead(ev.SubagentStarted, lambda e: e.call_id == parked.call_id)
+        child = None
+        if begun is not None:
+            child = Child(
+                thread=Thread(id=begun.child_thread_id, resource_id=""),
+                send=Send(run_id=begun.child_run_id, parts=(), model=begun.model_id),
+                agent_type=begun.agent_type,
+            )
+        return Suspended(
+            id=parked.pending_id, kind=parked.kind, payload=parked.payload, child=child
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TapeBudget:
+    """The room that was found."""
+
+    tape: Tape
+
+    async def room(self, ask: Ask, account: str) -> Room | NoRoom:
+        """The recorded reservation, or the recorded refusal."""
+        reserved = self.tape.ahead(ev.BudgetReserved, lambda e: True)
+        refused = self.tape.ahead(ev.BudgetExhausted, lambda e: True)
+        if refused is not None and (reserved is None or refused.seq < reserved.seq):
+            return NoRoom(refused.why, final=True)
+        if reserved is None:
+            raise LeaseLost("the recorded drain ended before this request")
+        return Room(output_tokens=reserved.output_tokens, usd=reserved.usd, tokens=reserved.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class TapeChecks:
+    """Gives the recorded checks and what they said."""
+
+    tape: Tape
+    run_id: str
+
+    async def plan(self) -> tuple[ev.CheckStarted, ...]:
+        """The checks that were run after this point."""
+        return tuple(
+            bare(event)
+            for event in self.tape.events[self.tape.position :]
+            if isinstance(event, ev.CheckStarted) and event.run_id == self.run_id
+        )
+
+    async def run(self, check: ev.CheckStarted) -> ev.CheckEnded:
+        """The recorded result."""
+        ended = self.tape.ahead(ev.CheckEnded, lambda e: e.name == check.name)
+        if ended is None:
+            raise LeaseLost("the recorded drain was killed during this check")
+        return bare(ended)
+
+
+@dataclass(slots=True)
+class TapeClock:
+    """The time of the next recorded event; nothing waits, and a deadline passes where it did."""
+
+    tape: Tape
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+
+    def now(self) -> float:
+        """Tell the recorded time."""
+        event = self.tape.next or self.tape.events[-1]
+        return from_iso(event.at)
+
+    async def sleep(self, seconds: float) -> None:
+        """Do not wait."""
+
+    def deadline(self, seconds: float) -> anyio.CancelScope:
+        """A scope that no time cancels."""
+        self.scope = anyio.CancelScope()
+        return self.scope
+
+
+@dataclass(frozen=True, slots=True)
+class TapePreparer:
+    """Builds the recorded setup of a run."""
+
+    tape: Tape
+    store: Store
+
+    async def __call__(self, state: ThreadState, wanted: Wanted) -> RunSetup:
+        """Everything as it was when the run started."""
+        started = wanted.started or self._started(wanted)
+        if not started.head:
+            refused = self.tape.ahead(ev.ErrorRaised, lambda e: e.run_id == started.run_id)
+            raise UserError(refused.error.message if refused is not None else "refused")
+        head = _head.decode(await self._blob(started.head))
+        policy = _policy.decode(await self._blob(started.policy))
+        tools = TapeTools(self.tape, head.tools)
+        return RunSetup(
+            model=TapeModel(self.tape, started.model_id or "", price=started.price),
+            head=head,
+            policy=policy,
+            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=card),
+            runner=TapeRunner(self.tape),
+            budget=TapeBudget(self.tape),
+            limits=started.limits,
+            checks=TapeChecks(self.tape, started.run_id or ""),
+            mode_id=started.mode_id,
+        )
+
+    def _started(self, wanted: Wanted) -> ev.RunStarted:
+        assert wanted.send is not None
+        run_id = wanted.send.run_id
+        started = self.tape.ahead(ev.RunStarted, lambda e: e.run_id == run_id)
+        if started is None:
+            raise LeaseLost("the recorded drain ended before this run")
+        return started
+
+    async def _blob(self, name: str) -> bytes:
+        body = await self.store.blob(name)
+        if body is None:
+            raise UserError(f"The log names blob {name[:12]}…, which is missing.")
+        return body
+
+
+def recorded_delay(tape: Tape, run_id: str | None = None) -> float | None:
+    """How long the recorded drain waited after a failure; None when it gave up."""
+    retried = tape.ahead(ev.ModelRetried, lambda e: run_id is None or e.run_id == run_id)
+    failed = tape.ahead(ev.ErrorRaised, lambda e: run_id is None or e.run_id == run_id)
+    if retried is None or (failed is not None and failed.seq < retried.seq):
+        return None
+    return retried.delay
+
+
+def bare(event: E) -> E:
+    """An event without its stamps."""
+    return msgspec.structs.replace(event, seq=0, id="", at="", thread_id="")

@@ -1,0 +1,65 @@
+"""The recorded log, and how far the replay has come in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+
+from bridle.errors import LeaseLost
+from bridle.types.events import DurableEvent, Event, LeaseTaken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+E = TypeVar("E", bound=Event)
+
+
+class Tape:
+    """Recorded events and a position; waiters are woken whenever it moves."""
+
+    def __init__(self, events: Sequence[DurableEvent]) -> None:
+        self.events = list(events)
+        self.position = 0
+        self.injected = 0
+        self.recomputed = 0
+        self._moved = anyio.Event()
+
+    @property
+    def next(self) -> DurableEvent | None:
+        """The event that the replay must produce now."""
+        return self.events[self.position] if self.position < len(self.events) else None
+
+    @property
+    def at_border(self) -> bool:
+        """Whether the recorded drain was over here: the log ends, or another drain begins."""
+        return self.next is None or isinstance(self.next, LeaseTaken)
+
+    def advance(self) -> DurableEvent:
+        """Move past the next event."""
+        event = self.events[self.position]
+        self.position += 1
+        self._moved.set()
+        self._moved = anyio.Event()
+        return event
+
+    def ahead(self, kind: type[E], matches: Callable[[E], bool]) -> E | None:
+        """Find the next event of a kind within the present drain."""
+        for event in self.events[self.position :]:
+            if isinstance(event, LeaseTaken):
+                return None
+            if isinstance(event, kind) and matches(event):
+                return event
+        return None
+
+    async def border(self) -> None:
+        """Wait until the recorded drain is over."""
+        while not self.at_border:
+            await self._moved.wait()
+
+    async def reach(self, event: Event) -> None:
+        """Wait until an event is the next one; the end of the drain ends the wait."""
+        while self.next is not event:
+            if self.at_border:
+                raise LeaseLost("the recorded drain ended here")
+            await self._moved.wait()

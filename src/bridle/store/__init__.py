@@ -1,0 +1,1 @@
+"""The durable record: SQL text, projections, and one driver per database."""

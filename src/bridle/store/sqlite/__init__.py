@@ -1,0 +1,1 @@
+"""SQLite: a file in WAL mode, or a database in memory."""

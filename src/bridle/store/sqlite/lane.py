@@ -1,0 +1,165 @@
+"""A thread that owns one connection and runs jobs on it in order.
+
+The writing lane groups the jobs that are waiting into one transaction, so many tasks share one
+sync. A job that fails is rolled back alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+import anyio
+
+from bridle.errors import StoreError
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+
+GROUP_LIMIT = 256
+
+
+@dataclass(slots=True)
+class _Job:
+    work: Work[Any]
+    durable: bool
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+    def deliver(self) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self.loop.call_soon_threadsafe(self._settle)
+
+    def _settle(self) -> None:
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+class Lane:
+    """Runs work on a connection in a thread of its own; `transactional` groups it into commits."""
+
+    def __init__(
+        self, connect: Callable[[], sqlite3.Connection], *, name: str, transactional: bool
+    ) -> None:
+        self._connect = connect
+        self._transactional = transactional
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
+        self._started = False
+        self._synchronous = ""
+        self.syncs = 0
+
+    async def run(self, work: Work[T], *, durable: bool = False) -> T:
+        """Run work and wait for it; once queued it is never cancelled half way."""
+        if not self._started:
+            self._started = True
+            self._thread.start()
+        loop = asyncio.get_running_loop()
+        job = _Job(work, durable, loop, loop.create_future())
+        self._jobs.put(job)
+        with anyio.CancelScope(shield=True):
+            result: T = await job.future
+        return result
+
+    async def close(self) -> None:
+        """Finish what is queued and end the thread."""
+        if self._started:
+            self._jobs.put(None)
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._thread.join)
+
+    def _serve(self) -> None:
+        connection: sqlite3.Connection | None = None
+        while True:
+            group, ended = self._next_group()
+            if group:
+                try:
+                    connection = connection or self._connect()
+                except Exception as error:  # noqa: BLE001 - handed to the waiting tasks
+                    _fail(group, error)
+                else:
+                    self._run_group(connection, group)
+                for job in group:
+                    job.deliver()
+            if ended:
+                if connection is not None:
+                    connection.close()
+                return
+
+    def _next_group(self) -> tuple[list[_Job], bool]:
+        job = self._jobs.get()
+        group: list[_Job] = []
+        while job is not None:
+            group.append(job)
+            if not self._transactional or len(group) >= GROUP_LIMIT:
+                return group, False
+            try:
+                job = self._jobs.get_nowait()
+            except Empty:
+                return group, False
+        return group, True
+
+    def _run_group(self, connection: sqlite3.Connection, group: list[_Job]) -> None:
+        if not self._transactional:
+            for job in group:
+                _attempt(job, connection)
+            return
+        try:
+            self._set_sync(connection, full=any(job.durable for job in group))
+            connection.execute("begin immediate")
+            if len(group) == 1:
+                _attempt(group[0], connection)
+                connection.execute("commit" if group[0].error is None else "rollback")
+            else:
+                for job in group:
+                    connection.execute("savepoint job")
+                    _attempt(job, connection)
+                    if job.error is not None:
+                        connection.execute("rollback to job")
+                    connection.execute("release job")
+                connection.execute("commit")
+        except Exception as error:  # noqa: BLE001 - handed to the waiting tasks
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("rollback")
+            _fail(group, error)
+
+    def _set_sync(self, connection: sqlite3.Connection, *, full: bool) -> None:
+        wanted = "full" if full else "normal"
+        if wanted != self._synchronous:
+            connection.execute(f"pragma synchronous = {wanted}")
+            self._synchronous = wanted
+        if full:
+            self.syncs += 1
+
+
+def _attempt(job: _Job, connection: sqlite3.Connection) -> None:
+    try:
+        job.result = job.work(connection)
+    except Exception as error:  # noqa: BLE001 - handed to the waiting task
+        job.error = _translated(error)
+
+
+def _fail(group: list[_Job], error: Exception) -> None:
+    for job in group:
+        job.result = None
+        job.error = _translated(error)
+
+
+def _translated(error: Exception) -> BaseException:
+    if isinstance(error, sqlite3.Error):
+        translated = StoreError(f"The store failed: {error}")
+        translated.__cause__ = error
+        return translated
+    return error

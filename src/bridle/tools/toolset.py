@@ -1,0 +1,60 @@
+"""The tools of one run behind the Toolbox port."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from bridle.errors import UserError
+from bridle.tools.define import Tool
+from bridle.types.tools import CallFacts, ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from bridle.ports.tools import CallScope, Outcome
+    from bridle.types.content import ToolCall
+
+ALIASES: Mapping[str, str] = {
+    "execute_command": "bash",
+    "shell": "bash",
+    "search_files": "grep",
+    "todo_write": "task_write",
+    "todo_read": "task_check",
+}
+
+
+class ToolSet:
+    """Tools by name, in the order they were given; `deps` is handed to their contexts."""
+
+    def __init__(self, tools: Iterable[Tool], *, deps: Any = None) -> None:
+        self._tools: dict[str, Tool] = {}
+        self._deps = deps
+        for tool in tools:
+            if not isinstance(tool, Tool):
+                raise UserError(f"{tool!r} is not a tool; decorate the function with @tool.")
+            if tool.name in self._tools and self._tools[tool.name] is not tool:
+                raise UserError(f"There are two tools named {tool.name!r}.")
+            self._tools[tool.name] = tool
+        self.specs: tuple[ToolSpec, ...] = tuple(tool.spec for tool in self._tools.values())
+
+    def describe(self, call: ToolCall) -> CallFacts:
+        """Validate a call; an unknown tool is told the names there are."""
+        tool = self._find(call.tool)
+        if tool is None:
+            names = ", ".join(self._tools) or "none"
+            return CallFacts(
+                problem=f"There is no tool {call.tool!r}. Available tools: {names}. "
+                "Call one of them by its exact name.",
+                problem_kind="unknown_tool",
+            )
+        return tool.describe(call)
+
+    async def execute(self, call: ToolCall, scope: CallScope) -> Outcome:
+        """Run a call that the gate has let through."""
+        tool = self._find(call.tool)
+        assert tool is not None, "a call of an unknown tool is answered by the gate"
+        return await tool.execute(call.args, replace(scope, deps=self._deps))
+
+    def _find(self, name: str) -> Tool | None:
+        return self._tools.get(name) or self._tools.get(ALIASES.get(name, ""))

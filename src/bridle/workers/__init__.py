@@ -1,0 +1,1 @@
+"""Who drains threads, and when."""

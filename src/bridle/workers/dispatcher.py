@@ -1,0 +1,101 @@
+"""The embedded worker: drains the threads of this process's own sessions and their children.
+
+Wakes are advisory and coalesced: however often a thread is woken, one drain at a time works on it,
+and one more follows if it was woken meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+
+from bridle.errors import BridleError
+from bridle.types.events import AnyEvent, InputAdmitted, ThreadCreated
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
+    from bridle.journal.recorder import Journal
+    from bridle.workers.drain import Drain
+
+log = logging.getLogger("bridle.dispatcher")
+
+
+@dataclass(slots=True, kw_only=True)
+class Dispatcher:
+    """Owns threads, wakes them, and knows when a tree of threads has come to rest."""
+
+    journal: Journal
+    drain: Drain
+    tasks: TaskGroup
+    roots: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, BridleError] = field(default_factory=dict)
+    _draining: set[str] = field(default_factory=set)
+    _again: set[str] = field(default_factory=set)
+    _rested: dict[str, anyio.Event] = field(default_factory=lambda: defaultdict(anyio.Event))
+
+    def __post_init__(self) -> None:
+        self.journal.bus.subscribe(self._hear)
+
+    async def adopt(self, thread_id: str) -> None:
+        """Make a thread and its descendants ours to drain."""
+        self.roots[thread_id] = thread_id
+        for child in await self.journal.store.children(thread_id):
+            self.roots[child] = thread_id
+
+    async def resume(self, thread_id: str) -> None:
+        """Wake what an earlier process left unfinished in a thread's tree."""
+        tree = [name for name, root in self.roots.items() if root == thread_id]
+        for name in await self.journal.store.unfinished(tree):
+            self.wake(name)
+
+    def wake(self, thread_id: str) -> None:
+        """Drain a thread soon."""
+        if thread_id in self._draining:
+            self._again.add(thread_id)
+            return
+        self._draining.add(thread_id)
+        self.failures.pop(thread_id, None)
+        self.tasks.start_soon(self._work, thread_id, name=f"drain {thread_id}")
+
+    def busy(self, root: str) -> bool:
+        """Whether any thread of a tree is being drained."""
+        return any(self.roots.get(name) == root for name in self._draining)
+
+    async def rested(self, root: str) -> None:
+        """Wait until nothing of a tree is being drained."""
+        while self.busy(root):
+            await self._rested[root].wait()
+
+    async def _work(self, thread_id: str) -> None:
+        root = self.roots.get(thread_id, thread_id)
+        try:
+            while True:
+                self._again.discard(thread_id)
+                await self._drain_once(thread_id)
+                if thread_id not in self._again:
+                    return
+        finally:
+            self._draining.discard(thread_id)
+            if not self.busy(root):
+                self._rested.pop(root, anyio.Event()).set()
+
+    async def _drain_once(self, thread_id: str) -> None:
+        try:
+            await self.drain.run(thread_id)
+        except BridleError as error:
+            log.info("Thread %s cannot be drained: %s", thread_id, error)
+            self.failures[thread_id] = error
+
+    def _hear(self, event: AnyEvent) -> None:
+        match event:
+            case ThreadCreated(thread=thread) if thread.parent_thread in self.roots:
+                self.roots[event.thread_id] = self.roots[thread.parent_thread]
+            case InputAdmitted() if event.thread_id in self.roots:
+                self.wake(event.thread_id)
+            case _:
+                pass
