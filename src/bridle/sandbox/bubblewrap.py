@@ -1,0 +1,149 @@
+"""Bubblewrap: namespaces of its own for every command; the strongest kind on Linux."""
+
+from __future__ import annotations
+
+import os
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bridle.ports.sandbox import Launch
+from bridle.sandbox import cgroups, mounts
+from bridle.sandbox.environment import clean
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+
+    from bridle.ports.sandbox import SandboxKind, SandboxPolicy
+    from bridle.sandbox.mounts import Mount
+
+NAMESPACES = (
+    "--die-with-parent", "--new-session", "--unshare-user", "--unshare-pid", "--unshare-ipc",
+    "--cap-drop", "ALL",
+)  # fmt: skip
+SHADOWED = frozenset({".mcp.json", ".bridle", ".claude", ".git", "hooks"})
+"""Absent protected names that stand as placeholders; the others are put back afterwards."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bubblewrap:
+    """Commands in namespaces of their own, with the file system that the policy shows."""
+
+    policy: SandboxPolicy
+    program: str = "bwrap"
+    more: tuple[str, ...] = ()
+    kind: SandboxKind = "bubblewrap"
+
+    @asynccontextmanager
+    async def enter(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Launch]:
+        """Turn a command into a bubblewrap command."""
+        yield self.launch(argv, cwd=cwd, env=env)
+
+    def launch(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str] | None = None
+    ) -> Launch:
+        """What is executed for a command."""
+        policy = self.policy
+        bounds = cgroups.plan(policy.limits)
+        plan = mounts.plan(policy)
+        absent = [mount for mount in plan if not mount.exists]
+        shadows = [mount for mount in absent if os.path.basename(mount.path) in SHADOWED]
+        guarded = [mount.path for mount in absent if mount not in shadows]
+        network = ("--unshare-net",) if policy.network != "on" else ()
+        views = _views([mount for mount in plan if mount.exists or mount in shadows])
+        command = tuple(argv)
+        if bounds.process_limit is not None:
+            command = limited(command, bounds.process_limit)
+        inside = ("--chdir", os.path.abspath(cwd), "--", *command)
+        return Launch(
+            argv=(self.program, *NAMESPACES, *self.more, *network, *_base(policy), *views, *inside),
+            cwd="/",
+            env=clean(os.environ, allow=policy.env, extra=env) | {"TMPDIR": "/tmp"},
+            rlimits=bounds.rlimits,
+            groups=bounds.groups,
+            shadows=tuple(mount.path for mount in shadows),
+            guarded=(*guarded, *_links(policy)),
+        )
+
+    def describe(self) -> tuple[str, ...]:
+        """Say what is enforced and what is not."""
+        policy = self.policy
+        writable = ", ".join((policy.root, *policy.writable))
+        return (
+            f"bubblewrap: writable: {writable} and a private /tmp; all else is read-only",
+            f"{len(policy.hidden)} places with secrets are hidden",
+            f"{len(policy.read_only)} settings and start-up files cannot be changed or made",
+            f"network: {describe_network(policy)}",
+            *cgroups.plan(policy.limits).notes,
+        )
+
+
+def limited(argv: tuple[str, ...], processes: int) -> tuple[str, ...]:
+    """A command under a limit of processes that counts in its own user namespace only."""
+    script = f'ulimit -u {processes} 2>/dev/null || ulimit -p {processes}; exec "$@"'
+    return ("/bin/sh", "-c", script, "sh", *argv)
+
+
+def describe_network(policy: SandboxPolicy) -> str:
+    """The network rule in words."""
+    if policy.network == "hosts":
+        return "only " + ", ".join(policy.allowed_hosts) + ", through a filtering proxy"
+    return policy.network
+
+
+def _base(policy: SandboxPolicy) -> Iterator[str]:
+    """The system as it is, read-only, without what other programs left running in it."""
+    yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    for place in ("/run", "/var/run"):
+        if os.path.isdir(place) and not os.path.islink(place):
+            yield from ("--tmpfs", place)
+    if policy.network != "off":
+        resolver = os.path.realpath("/etc/resolv.conf")
+        if resolver.startswith(("/run/", "/var/run/")) and os.path.exists(resolver):
+            yield from ("--ro-bind", resolver, resolver)
+    for place in ("/tmp", "/var/tmp"):
+        if os.path.isdir(place) and not os.path.islink(place):
+            yield from ("--bind", policy.temp, place) if policy.temp else ("--tmpfs", place)
+    for path in _sockets():
+        yield from ("--ro-bind", "/dev/null", path)
+
+
+def _sockets() -> list[str]:
+    """Sockets of other programs that would be seen: a way out for who may write to them."""
+    found = set()
+    try:
+        with open("/proc/net/unix") as file:
+            for line in file:
+                parts = line.rstrip("\n").split(" ", 8)
+                path = parts[-1][parts[-1].find("/") :] if "/" in parts[-1] else ""
+                if path and not path.startswith(("/run/", "/var/run/", "/tmp/", "/var/tmp/")):
+                    found.add(path)
+    except OSError:
+        return []
+    return sorted(path for path in found if os.path.exists(path))
+
+
+def _views(plan: Sequence[Mount]) -> Iterator[str]:
+    empty: list[str] = []
+    for mount in plan:
+        match mount.view:
+            case "writable":
+                yield from ("--bind", mount.path, mount.path)
+            case "readable" | "read_only" if mount.exists:
+                yield from ("--ro-bind", mount.path, mount.path)
+            case _ if mount.is_dir or not mount.exists:
+                yield from ("--perms", "0755", "--tmpfs", mount.path)
+                empty.append(mount.path)
+            case _:
+                yield from ("--ro-bind", "/dev/null", mount.path)
+    for path in empty:
+        yield from ("--remount-ro", path)
+
+
+def _links(policy: SandboxPolicy) -> Iterator[str]:
+    """Protected names that are links: what they point to is mounted, the name is put back."""
+    for path in policy.read_only:
+        if os.path.islink(path.rstrip("/")):
+            yield path.rstrip("/")

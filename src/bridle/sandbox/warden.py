@@ -1,0 +1,224 @@
+"""The warden: the parent of one command, which ends it and everything that it started.
+
+It is forked by the keeper and talks to us over one socket: a request comes in, `pid` and the
+exit go out. The end of that socket is the order to kill, so a tree never outlives the one who
+asked for it, however that one ended. Orphans of the tree come back to the warden (it is their
+reaper), so a daemon that left its session and its parent is found all the same.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import _socket
+import marshal
+import os
+import select
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from bridle.sandbox import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PR_SET_PDEATHSIG = 1
+
+
+def keep(link_fd: int, fds: list[int], owner_fd: int) -> NoReturn:
+    """Run one command as asked over the link, report its end, and leave nothing behind."""
+    link = _socket.socket(fileno=link_fd)
+    undo: list[Callable[[], list[str]]] = []
+    try:
+        tree.adopt_orphans()
+        request = _receive(link)
+        report = _supervise(request, link, fds, owner_fd, undo)
+        report["notes"] = _clean_up(undo)
+        _send(link, report)
+    except BaseException as error:  # noqa: BLE001  the last frame of this process: told, then ended
+        tree.end()
+        _clean_up(undo)
+        _send(link, {"error": f"{type(error).__name__}: {error}"})
+    finally:
+        os._exit(0)
+
+
+def _supervise(
+    request: dict[str, Any],
+    link: _socket.socket,
+    fds: list[int],
+    owner_fd: int,
+    undo: list[Callable[[], list[str]]],
+) -> dict[str, Any]:
+    for path, settings, *_ in request["groups"]:
+        os.mkdir(path)
+        undo.append(partial(_remove_group, path))
+        for name, value in settings:
+            _write(f"{path}/{name}", value)
+    if request["shadows"] or request["guarded"]:
+        from bridle.sandbox import shadows
+
+        undo.append(shadows.stand(request["shadows"], request["guarded"]))
+    told, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _become(request, fds, tell)
+    for fd in (*fds, tell):
+        os.close(fd)
+    failure = _failure(told, link, owner_fd)
+    if failure is None:
+        _send(link, {"pid": pid})
+        _wait(pid, link, owner_fd)
+    for path, _settings, freeze, _names in request["groups"]:
+        for name, value in freeze:
+            _write(f"{path}/{name}", value)
+    status, usage = tree.end().get(pid, (tree.SIGKILL, None))
+    if failure:
+        return {"failed": failure}
+    return {
+        "code": os.waitstatus_to_exitcode(status),
+        "cpu": usage.ru_utime + usage.ru_stime if usage else 0.0,
+        "peak": usage.ru_maxrss * (1024 if tree.LINUX else 1) if usage else 0,
+        "counters": _counters(request["groups"]),
+    }
+
+
+def _failure(told: int, link: _socket.socket, owner_fd: int) -> str | None:
+    """Why the command could not be executed; None once it is, which closes the pipe."""
+    if not _ready({told, link.fileno(), owner_fd}) & {told}:
+        return "nobody waits for it"
+    text = os.read(told, 4096).decode("utf-8", "replace")
+    os.close(told)
+    return text or None
+
+
+def _become(request: dict[str, Any], fds: list[int], tell: int) -> NoReturn:
+    """Turn this fork into the command; a failure is told through the pipe."""
+    try:
+        warden = os.getppid()
+        if tree.LINUX:
+            tree.libc.prctl(PR_SET_PDEATHSIG, tree.SIGKILL, 0, 0, 0)
+            if os.getppid() != warden:
+                os._exit(126)
+            _write("/proc/self/oom_score_adj", "500")
+        os.setsid()
+        for path, *_ in request["groups"]:
+            _write(f"{path}/cgroup.procs", "0")
+        tell = _arrange(fds, tell)
+        _limit(request["rlimits"])
+        os.chdir(request["cwd"])
+        for number in (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGINT):
+            _signal.signal(number, _signal.SIG_DFL)
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, [])
+        if request["confinement"]:
+            from bridle.sandbox import confine
+
+            confine.apply(*request["confinement"])
+        os.execvpe(request["argv"][0], request["argv"], request["env"])
+    except BaseException as error:  # noqa: BLE001  the last frame of this process: told, then ended
+        os.write(tell, str(getattr(error, "strerror", None) or error).encode() or b"unknown")
+    finally:
+        os._exit(127)
+
+
+def _arrange(fds: list[int], tell: int) -> int:
+    """Put the descriptors at 0, 1, 2, …; the pipe moves out of their way and closes on exec."""
+    import fcntl
+
+    base = len(fds) + 8
+    high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, base) for fd in (*fds, tell)]
+    for number, fd in enumerate(high[:-1]):
+        os.dup2(fd, number, inheritable=True)
+    return high[-1]
+
+
+def _limit(limits: list[tuple[int, int]]) -> None:
+    if not limits:
+        return
+    import resource
+
+    for kind, value in limits:
+        _soft, hard = resource.getrlimit(kind)
+        limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (limit, limit))
+
+
+def _wait(pid: int, link: _socket.socket, owner_fd: int) -> None:
+    """Wait until the command ends, the link closes or our owner is gone."""
+    child_fd = tree.watch(pid)
+    if child_fd >= 0:
+        _ready({link.fileno(), owner_fd, child_fd})
+        os.close(child_fd)
+        return
+    while not _ready({link.fileno(), owner_fd}, 20):
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return
+
+
+def _ready(fds: set[int], milliseconds: int | None = None) -> set[int]:
+    poller = select.poll()
+    for fd in fds - {-1}:
+        poller.register(fd, select.POLLIN)
+    return {fd for fd, _ in poller.poll(milliseconds)}
+
+
+def _counters(groups: list[Any]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for path, _settings, _freeze, names in groups:
+        for name in names:
+            try:
+                with open(f"{path}/{name}") as file:
+                    for line in file:
+                        key, _, value = line.partition(" ")
+                        found[f"{name}:{key}"] = int(value)
+            except (OSError, ValueError):
+                continue
+    return found
+
+
+def _remove_group(path: str) -> list[str]:
+    for _ in range(100):
+        try:
+            os.rmdir(path)
+        except FileNotFoundError:
+            break
+        except OSError:  # the last process is gone for us before it is for the group
+            select.select([], [], [], 0.005)
+        else:
+            break
+    return []
+
+
+def _clean_up(undo: list[Callable[[], list[str]]]) -> list[str]:
+    notes: list[str] = []
+    while undo:
+        notes += undo.pop()()
+    return notes
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def _receive(link: _socket.socket) -> dict[str, Any]:
+    size = int.from_bytes(_exactly(link, 4), "big")
+    request: dict[str, Any] = marshal.loads(_exactly(link, size))
+    return request
+
+
+def _exactly(link: _socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        chunk = link.recv(size - len(data))
+        if not chunk:
+            os._exit(0)  # nobody waits for this command any more
+        data += chunk
+    return bytes(data)
+
+
+def _send(link: _socket.socket, message: dict[str, Any]) -> None:
+    data = marshal.dumps(message)
+    try:
+        link.sendall(len(data).to_bytes(4, "big") + data)
+    except OSError:  # the owner is gone; its command has been ended
+        return
