@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bridle.app.results import Pending, RunResult
     from bridle.app.run import Run
     from bridle.app.session import Session
+    from bridle.app.workspace import Workspace
     from bridle.delegation.subagent import Subagent
     from bridle.errors import BridleError, ModelError, RunError, ToolError, UserError
     from bridle.tools.define import Tool, ToolContext, tool
@@ -31,6 +32,7 @@ _HOMES = {
     "RunResult": "bridle.app.results",
     "Run": "bridle.app.run",
     "Session": "bridle.app.session",
+    "Workspace": "bridle.app.workspace",
     "Subagent": "bridle.delegation.subagent",
     "BridleError": "bridle.errors",
     "ModelError": "bridle.errors",
@@ -62,6 +64,7 @@ __all__ = [
     "ToolContext",
     "ToolError",
     "UserError",
+    "Workspace",
     "__version__",
     "tool",
 ]

@@ -31,7 +31,7 @@ class Ending:
         """Run the checks that have no result yet; a crash in between repeats only the open one."""
         if setup.checks is None:
             return
-        for check in await setup.checks.plan():
+        for check in await setup.checks.plan(run.run_id):
             if check.name not in run.checks:
                 await self.log.result(check)
                 await self.log.result(await setup.checks.run(check))

@@ -40,8 +40,8 @@ class RequestHead(msgspec.Struct, frozen=True, kw_only=True):
 class Checks(Protocol):
     """The checks that decide whether a result is verified."""
 
-    async def plan(self) -> tuple[CheckStarted, ...]:
-        """Name the checks; none means that none are enabled."""
+    async def plan(self, run_id: str) -> tuple[CheckStarted, ...]:
+        """Name the checks of a run; none means that none are enabled."""
         ...
 
     async def run(self, check: CheckStarted) -> CheckEnded:

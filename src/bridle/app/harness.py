@@ -13,6 +13,7 @@ from bridle.app.scope import HostedTasks
 from bridle.app.session import Engine, Session
 from bridle.app.threads import SessionThreads
 from bridle.app.wiring import build_engine, open_store
+from bridle.app.workspace import Workspace, workspace_checks, workspace_tools
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
 from bridle.ports.clock import SystemClock
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from bridle.app.results import RunResult
     from bridle.ports.store import Store
     from bridle.tools.define import Tool
+    from bridle.types.permissions import Policy
 
 
 class Harness:
@@ -42,8 +44,10 @@ class Harness:
         resource_id: str | None = None,
         tools: Sequence[Tool] = (),
         subagents: Sequence[Subagent] = (),
-        permissions: Rules | None = None,
+        workspace: Workspace | None = None,
+        permissions: Rules | Policy | None = None,
         limits: Limits | None = None,
+        checks: bool = False,
         resolve_model: ResolveModel | None = None,
         ports: Ports | None = None,
     ) -> None:
@@ -53,14 +57,21 @@ class Harness:
         self._store_url = store
         self._ports = ports or Ports()
         self._resolve_model = resolve_model
+        self._workspace = workspace
+        if checks and workspace is None:
+            raise ConfigError("Checks run in a workspace; give one.")
+        place = workspace.place() if workspace is not None else None
+        root = str(place.root) if place is not None else None
         rules = permissions or Rules()
+        policy = rules.policy(root=root) if isinstance(rules, Rules) else rules
         self._blueprint = Blueprint(
             agent=agent,
             model=model,
-            tools=tuple(tools),
+            tools=(*tools, *(workspace_tools(place) if place is not None else ())),
             subagents=tuple(subagents),
-            policy=rules.policy(),
+            policy=policy,
             limits=limits or agent.limits or Limits(),
+            checks=workspace_checks(place) if checks and place is not None else None,
         )
         self._tasks = HostedTasks()
         self._engine: Engine | None = None
@@ -120,8 +131,19 @@ class Harness:
         if self._close is not None:
             await self._close()
 
+    @property
+    def store(self) -> Store:
+        """The open store."""
+        if self._engine is None:
+            raise ConfigError("The harness is not open; use `async with harness:`.")
+        return self._engine.journal.store
+
     async def session(
-        self, resource_id: str | None = None, thread_id: str | None = None
+        self,
+        resource_id: str | None = None,
+        thread_id: str | None = None,
+        *,
+        new: bool = False,
     ) -> Session:
         """Attach to a thread: the one named, the newest of the resource, or a new one."""
         await self.init()
@@ -136,7 +158,7 @@ class Harness:
         session = Session(self._engine, threads)
         if thread_id is not None:
             await threads.switch(thread_id)
-        elif (newest := await threads.newest()) is not None:
+        elif not new and (newest := await threads.newest()) is not None:
             await threads.switch(newest.id)
         else:
             await threads.create()

@@ -38,7 +38,6 @@ _head = msgspec.json.Decoder(RequestHead)
 _policy = msgspec.json.Decoder(Policy)
 
 ResolveModel = Callable[[str], Model | Awaitable[Model]]
-MakeChecks = Callable[[str | None], Checks | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +51,7 @@ class Blueprint:
     policy: Policy
     limits: Limits
     settings: ModelSettings = field(default_factory=ModelSettings)
-    checks: MakeChecks = lambda _workspace: None
+    checks: Checks | None = None
     concurrency: Concurrency = field(default_factory=Concurrency)
 
 
@@ -74,7 +73,6 @@ class Preparer:
         policy = await self._policy(wanted)
         model = await self._model(state, wanted, kind)
         self._check_price(model)
-        thread = state.thread
         return RunSetup(
             model=model,
             head=head,
@@ -83,7 +81,7 @@ class Preparer:
             runner=Runner(toolbox=tools, artefacts=self.artefacts, clock=self.clock),
             budget=LedgerBudget(store=self.store, clock=self.clock),
             limits=self.blueprint.limits,
-            checks=None if kind else self.blueprint.checks(thread.workspace if thread else None),
+            checks=None if kind is not None else self.blueprint.checks,
             concurrency=self.blueprint.concurrency,
         )
 

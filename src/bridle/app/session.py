@@ -13,7 +13,7 @@ from bridle.errors import AnswerError, ConfigError, ThreadInUse
 from bridle.journal.feed import Feed
 from bridle.runs.summary import summarise
 from bridle.types.content import Text, UserPart
-from bridle.types.events import FollowUpQueued
+from bridle.types.events import DurableEvent, FollowUpQueued
 from bridle.types.ops import Approve, Decline, Interrupt, Op, Send, Steer
 
 if TYPE_CHECKING:
@@ -142,8 +142,7 @@ class Session:
             if waiting:
                 return result_of(summarise(run_id, ()), waiting)
             raise ConfigError(f"There is no run {run_id} in thread {self.thread_id}.")
-        events = await store.events(place.row.thread_id, after=place.start_seq - 1)
-        return result_of(summarise(run_id, events), await self._pending())
+        return result_of(summarise(run_id, await self.run_events(run_id)), await self._pending())
 
     async def rested(self, run_id: str) -> None:
         """Wait until nothing of the thread is being worked on; raises what stopped it."""
@@ -158,6 +157,23 @@ class Session:
     async def resume(self) -> None:
         """Go on with what an earlier process left unfinished."""
         await self._engine.dispatcher.resume(self.thread_id)
+
+    async def open_run(self) -> str | None:
+        """The id of the run that is going on, parked or waiting to begin."""
+        state = await self._journal.load(self.thread_id)
+        if state.run is not None:
+            return state.run.run_id
+        waiting = [op.run_id for op in state.inputs.values() if isinstance(op, Send)]
+        return waiting[0] if waiting else None
+
+    async def run_events(self, run_id: str) -> list[DurableEvent]:
+        """The durable events of a run so far."""
+        place = await self._journal.store.run(run_id)
+        if place is None:
+            return []
+        after = place.start_seq - 1
+        events = await self._journal.store.events(place.row.thread_id, after=after)
+        return [event for event in events if event.run_id == run_id]
 
     # --- for runs --------------------------------------------------------------------------
 

@@ -160,14 +160,13 @@ class TapeChecks:
     """Gives the recorded checks and what they said."""
 
     tape: Tape
-    run_id: str
 
-    async def plan(self) -> tuple[ev.CheckStarted, ...]:
+    async def plan(self, run_id: str) -> tuple[ev.CheckStarted, ...]:
         """The checks that were run after this point."""
         return tuple(
             bare(event)
             for event in self.tape.events[self.tape.position :]
-            if isinstance(event, ev.CheckStarted) and event.run_id == self.run_id
+            if isinstance(event, ev.CheckStarted) and event.run_id == run_id
         )
 
     async def run(self, check: ev.CheckStarted) -> ev.CheckEnded:
@@ -223,7 +222,7 @@ class TapePreparer:
             runner=TapeRunner(self.tape),
             budget=TapeBudget(self.tape),
             limits=started.limits,
-            checks=TapeChecks(self.tape, started.run_id or ""),
+            checks=TapeChecks(self.tape),
             mode_id=started.mode_id,
         )
 

@@ -1,0 +1,100 @@
+"""The coding agent of the command line: a spec, or the defaults, made into a harness."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from bridle.app.config import Agent
+from bridle.app.harness import Harness
+from bridle.app.models import choose_model, resolve_model
+from bridle.app.workspace import Workspace
+from bridle.errors import UserError, suggest
+from bridle.spec.compile import Compiled, compile_spec
+from bridle.spec.load import find_spec, load_spec
+from bridle.spec.model import HarnessSpec
+from bridle.types.limits import Limits
+from bridle.types.permissions import PROFILES, Policy, Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+INSTRUCTIONS = """You are a coding agent. You work in the directory {root} with the tools you have.
+Look before you change something, make the smallest change that does the task, and run the tests
+when there are any. A call that is denied stays denied: find another way or say what you need.
+When you are done, say in a few sentences what you did and what is left."""
+
+NO_TOOL_INSTRUCTIONS = "You answer from what you are told. You have no tools."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What a command line asks for; None means as the spec or the defaults say."""
+
+    cwd: Path = field(default_factory=Path.cwd)
+    spec: Path | None = None
+    model: str | None = None
+    store: str | None = None
+    profile: str | None = None
+    sandbox: str | None = None
+    yolo: bool = False
+    answerable: bool = True
+    limits: Limits = field(default_factory=Limits)
+    checks: bool = True
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+
+def coding_harness(options: RunOptions) -> Harness:
+    """Build the harness that a command runs; raises `UserError` with what to do."""
+    root = options.cwd.resolve()
+    if not root.is_dir():
+        raise UserError(f"There is no directory {str(options.cwd)!r}.")
+    compiled = _compiled(options, root)
+    model = choose_model(flag=options.model, spec=compiled.model, environ=options.environ)
+    workspace = Workspace(root, sandbox=options.sandbox or compiled.sandbox)
+    instructions = INSTRUCTIONS.format(root=root) if compiled.tools else NO_TOOL_INSTRUCTIONS
+    return Harness(
+        id=compiled.name,
+        agent=Agent(instructions=instructions, name=compiled.name),
+        model=model,
+        store=options.store,
+        resource_id=resource_of(root),
+        workspace=workspace if compiled.tools else None,
+        permissions=_policy(compiled.policy, options),
+        limits=compiled.limits.within(options.limits),
+        checks=compiled.checks and options.checks and compiled.tools,
+        resolve_model=lambda model_id: resolve_model(model_id, options.environ),
+    )
+
+
+def _compiled(options: RunOptions, root: Path) -> Compiled:
+    path = options.spec or find_spec(root)
+    spec = load_spec(path) if path is not None else HarnessSpec(version=1, name="bridle")
+    return compile_spec(spec, root=str(root))
+
+
+def _policy(policy: Policy, options: RunOptions) -> Policy:
+    profile: Profile = policy.profile
+    if options.profile is not None:
+        if options.profile not in PROFILES:
+            raise UserError(suggest(options.profile, PROFILES, what="profile"))
+        profile = next(known for known in PROFILES if known == options.profile)
+    return msgspec.structs.replace(
+        policy,
+        profile=profile,
+        yolo=policy.yolo or options.yolo,
+        answerable=options.answerable,
+    )
+
+
+def resource_of(directory: Path) -> str:
+    """What groups the threads of a project: the real path of its git root, else of itself."""
+    here = directory.resolve()
+    for candidate in (here, *here.parents):
+        if (candidate / ".git").exists():
+            return str(candidate)
+    return str(here)

@@ -1,0 +1,81 @@
+"""Read and answer from another process: the store without a harness."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from bridle.app.paths import state_directory
+from bridle.app.wiring import open_store
+from bridle.errors import AnswerError, ConfigError
+from bridle.journal.bus import Bus
+from bridle.journal.recorder import Journal
+from bridle.ports.clock import SystemClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bridle.ports.store import Store
+    from bridle.types.ops import Approve, Decline
+    from bridle.types.runs import PendingRow, RunRow
+
+SHORTEST_SUFFIX = 4
+
+
+def default_store() -> str:
+    """The URL of the user's own store."""
+    return f"sqlite:///{state_directory() / 'bridle.db'}"
+
+
+@asynccontextmanager
+async def open_records(url: str | None = None) -> AsyncIterator[Store]:
+    """Open a store to look things up."""
+    store, _ = open_store(url or default_store(), SystemClock())
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def find_run(store: Store, name: str) -> RunRow:
+    """Find a run by its id, by `last`, or by the end of its id."""
+    if name == "last":
+        newest = [run for run in await store.runs(limit=50) if run.parent_run_id is None]
+        if not newest:
+            raise ConfigError("There are no runs yet. Start one with: bridle run TASK")
+        return newest[0]
+    place = await store.run(name)
+    if place is not None:
+        return place.row
+    if len(name) < SHORTEST_SUFFIX:
+        raise ConfigError(f"{name!r} is too short; give at least {SHORTEST_SUFFIX} characters.")
+    found = await store.find_runs(name.upper())
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise ConfigError(f"There is no run {name!r}. List them with: bridle runs")
+    raise ConfigError(f"{name!r} fits {len(found)} runs; give more of the id.")
+
+
+async def answer(store: Store, pending_id: str, op: Approve | Decline) -> PendingRow:
+    """Admit an answer to something that waits; the run goes on where it is drained."""
+    rows = [row for row in await store.pending() if _names(row.id, pending_id)]
+    if not rows:
+        raise AnswerError(
+            f"Nothing waits for an answer to {pending_id!r}. List what does with: bridle approvals"
+        )
+    if len(rows) > 1:
+        raise AnswerError(f"{pending_id!r} fits {len(rows)} approvals; give more of the id.")
+    row = rows[0]
+    journal = Journal(store=store, bus=Bus())
+    whole = msgspec.structs.replace(op, id=row.id)
+    admitted = await journal.admit(row.thread_id, whole, input_id=f"{row.id}.answer")
+    if not admitted:
+        raise AnswerError(f"{row.id} was answered already; the run has not gone on yet.")
+    return row
+
+
+def _names(full: str, given: str) -> bool:
+    return full == given or (len(given) >= SHORTEST_SUFFIX and full.endswith(given.upper()))

@@ -1,0 +1,65 @@
+"""A workspace: a directory, the tools that work in it, and the sandbox of its commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bridle.app.paths import config_directory, data_directory, state_directory
+from bridle.checks.run import ProjectChecks
+from bridle.errors import ConfigError
+from bridle.tools.builtin.workspace import Workplace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bridle.tools.define import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A directory that an agent may read and, as the rules allow, change.
+
+    `sandbox` confines its commands: auto, bubblewrap, landlock, seatbelt, read-only, no-shell or
+    none. A kind that does not work here is refused, never silently replaced.
+    """
+
+    path: str | Path = "."
+    sandbox: str = "auto"
+
+    @property
+    def root(self) -> Path:
+        """The real path of the directory."""
+        root = Path(self.path).expanduser().resolve()
+        if not root.is_dir():
+            raise ConfigError(f"The workspace {str(self.path)!r} is not a directory.")
+        return root
+
+    def place(self) -> Workplace:
+        """Open the workspace: probe its sandbox and get ready to run commands."""
+        from bridle.sandbox.kinds import make_sandbox
+        from bridle.sandbox.policy import default_policy
+        from bridle.sandbox.supervisor import Supervisor
+
+        ours = (state_directory(), config_directory(), data_directory())
+        policy = default_policy(str(self.root), state=[str(path) for path in ours])
+        return Workplace(
+            root=self.root,
+            processes=Supervisor(),
+            sandbox=make_sandbox(self.sandbox, policy),
+        )
+
+
+def workspace_tools(place: Workplace) -> Sequence[Tool]:
+    """The built-in tools of a workspace."""
+    from bridle.tools.builtin.bash import bash_tool
+    from bridle.tools.builtin.read_file import read_file_tool
+    from bridle.tools.builtin.write_file import write_file_tool
+
+    return (read_file_tool(place), write_file_tool(place), bash_tool(place))
+
+
+def workspace_checks(place: Workplace) -> ProjectChecks:
+    """The checks that are found in a workspace."""
+    return ProjectChecks(root=place.root, processes=place.processes, sandbox=place.sandbox)

@@ -1,0 +1,1 @@
+"""Checks: what decides whether a result is verified, not the model."""

@@ -1,0 +1,60 @@
+"""The fields of `harness.yaml`. A field stands here when something enforces it, not before."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Amount = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of the spec; unknown fields are errors."""
+
+
+class ModelPolicy(Section, frozen=True, kw_only=True):
+    """Which model answers."""
+
+    primary: str | None = None
+
+
+class ExecutionPolicy(Section, frozen=True, kw_only=True):
+    """What the agent may do to the world."""
+
+    sandbox: Literal[
+        "auto", "bubblewrap", "landlock", "seatbelt", "none", "read-only", "no-shell", "local"
+    ] = "auto"
+    approval_profile: Literal["strict", "balanced", "auto-edit", "yolo", "deny"] = "balanced"
+    allow_write: bool = True
+    allow_shell: bool = True
+
+
+class LimitsSection(Section, frozen=True, kw_only=True):
+    """What a run may use."""
+
+    max_usd: Amount | None = None
+    max_tokens: Positive | None = None
+    max_steps: Positive | None = None
+    timeout: Amount | None = None
+    max_tool_calls: Positive | None = None
+
+
+class ChecksSection(Section, frozen=True, kw_only=True):
+    """What decides whether a result is verified."""
+
+    enabled: bool = False
+
+
+class HarnessSpec(Section, frozen=True, kw_only=True):
+    """A whole spec."""
+
+    version: Literal[1]
+    name: str
+    description: str = ""
+    flavor: Literal["coding", "no_tool"] = "coding"
+    model_policy: ModelPolicy = ModelPolicy()
+    execution_policy: ExecutionPolicy = ExecutionPolicy()
+    limits: LimitsSection = LimitsSection()
+    checks: ChecksSection = ChecksSection()

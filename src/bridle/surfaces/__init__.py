@@ -1,0 +1,1 @@
+"""The ways in: each a sibling of the others, over the app."""

@@ -1,0 +1,101 @@
+"""The group of commands; each is imported when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from bridle.errors import BridleError, TrustRefused, UserError
+from bridle.surfaces.cli import exits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("run", "Give the agent a task in this directory."),
+    "runs": ("runs", "List runs."),
+    "events": ("events", "Print the events of a run."),
+    "threads": ("threads", "List threads."),
+    "approvals": ("approvals", "List what waits for an answer."),
+    "approve": ("approve", "Let a waiting call run."),
+    "reject": ("reject", "Do not let a waiting call run."),
+    "replay": ("replay", "Run a run again from its log and compare."),
+}
+
+
+class LazyGroup(click.Group):
+    """Knows the names of the commands and imports one when it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"bridle.surfaces.cli.commands.{COMMANDS[cmd_name][0]}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest the nearest name for one that does not exist."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            from bridle.errors import suggest
+
+            raise click.UsageError(suggest(name, COMMANDS, what="command"), ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example: bridle run 'make the tests pass'",
+)
+@click.version_option(package_name="bridle", message="bridle %(version)s")
+def bridle() -> None:
+    """Give an agent a task and get back a result that you can trust."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code; every failure is one line on stderr."""
+    try:
+        code = bridle.main(list(arguments), standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show(sys.stderr)
+        return exits.USAGE
+    except click.Abort:
+        return exits.INTERRUPTED
+    except TrustRefused as error:
+        return _say(error, exits.REFUSED)
+    except UserError as error:
+        return _say(error, exits.USAGE)
+    except BridleError as error:
+        return _say(error, exits.FAILED)
+    except BrokenPipeError:
+        return exits.FAILED
+    except KeyboardInterrupt:
+        return exits.INTERRUPTED
+    return code if isinstance(code, int) else 0
+
+
+def _say(error: BridleError, code: int) -> int:
+    click.echo(f"bridle: {error}", err=True)
+    return code
