@@ -71,7 +71,7 @@ class Anthropic:
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
         """Answer one request; see `Model`."""
         decoder = AnthropicDecoder(self._endpoint)
-        return self._endpoint.answer("/v1/messages", self.body(request), decoder)
+        return self._endpoint.answer("/v1/messages", lambda: self.body(request), decoder)
 
     def body(self, request: ModelRequest) -> bytes:
         """The bytes of a request: tools, system and messages first, so that their prefix stays."""

@@ -12,7 +12,7 @@ from bridle.models.errors import provider_error, read_complaint
 from bridle.models.sse import SseParser
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
     from bridle.models.http import HttpClient, HttpResponse
     from bridle.models.sse import SseEvent
@@ -59,13 +59,16 @@ class Endpoint:
     def __repr__(self) -> str:
         return f"Endpoint({self.provider}, {self.base_url})"
 
-    async def answer(self, path: str, body: bytes, decoder: Decoder) -> AsyncIterator[StreamPart]:
+    async def answer(
+        self, path: str, body: Callable[[], bytes], decoder: Decoder
+    ) -> AsyncIterator[StreamPart]:
         """Send a request and yield the parts of its answer, `Finish` last.
 
-        Closing the iterator closes the connection, which stops the provider.
+        The body is made on the first step, so that all errors come from the iterator. Closing it
+        closes the connection, which stops the provider.
         """
         try:
-            response = await self._post(path, body)
+            response = await self._post(path, body())
             try:
                 parser = SseParser()
                 while not decoder.done and (data := await _receive(response, decoder)):

@@ -68,7 +68,7 @@ class Gemini:
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
         """Answer one request; see `Model`."""
         decoder = GeminiDecoder(self._endpoint)
-        return self._endpoint.answer(self._path, self.body(request), decoder)
+        return self._endpoint.answer(self._path, lambda: self.body(request), decoder)
 
     def body(self, request: ModelRequest) -> bytes:
         """The bytes of a request: tools, system and messages first, so that their prefix stays."""

@@ -60,7 +60,7 @@ class OpenAIChat:
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
         """Answer one request; see `Model`."""
         decoder = ChatDecoder(self._endpoint, request.settings.stop_sequences)
-        return self._endpoint.answer("/chat/completions", self.body(request), decoder)
+        return self._endpoint.answer("/chat/completions", lambda: self.body(request), decoder)
 
     def body(self, request: ModelRequest) -> bytes:
         """The bytes of a request: tools, system and messages first, so that their prefix stays."""

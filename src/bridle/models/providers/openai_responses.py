@@ -56,7 +56,12 @@ class OpenAIResponses:
         self._heads = HeadCache(lambda system, tools: encode_head(model, system, tools))
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
-        """Answer one request; see `Model`.
+        """Answer one request; see `Model`."""
+        decoder = ResponsesDecoder(self._endpoint)
+        return self._endpoint.answer("/responses", lambda: self.body(request), decoder)
+
+    def body(self, request: ModelRequest) -> bytes:
+        """The bytes of a request: tools, system and messages first, so that their prefix stays.
 
         Raises ModelError(kind="bad_request") for stop sequences, which this format does not have.
         """
@@ -64,13 +69,7 @@ class OpenAIResponses:
             raise ModelError(
                 f"{self.id}: the Responses format has no stop sequences; use the chat format",
                 kind="bad_request",
-                provider=self._endpoint.provider,
             )
-        decoder = ResponsesDecoder(self._endpoint)
-        return self._endpoint.answer("/responses", self.body(request), decoder)
-
-    def body(self, request: ModelRequest) -> bytes:
-        """The bytes of a request: tools, system and messages first, so that their prefix stays."""
         head = self._heads.get(request.system, request.tools)
         wires = b",".join(wire for wire in self._messages.all(request.messages) if wire)
         return b"".join((head, wires, b"],", self._tail(request)[1:]))
