@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import json
+
 import anyio
 import pytest
 
 from bridle.errors import ModelError
 from bridle.models.http import HttpClient, Timeouts
+from bridle.models.providers.endpoint import join_url
 from bridle.models.providers.openai_chat import OpenAIChat
+from bridle.models.providers.schema import is_strict
 from bridle.ports.model import CallStart, ModelRequest, ModelSettings
 from bridle.types.content import Image, Text, Thinking, ToolCall, ToolResult
 from bridle.types.messages import Message, user_message
@@ -237,3 +241,165 @@ async def test_images_of_results_follow_after_all_results(http: HttpClient) -> N
         )
     roles = [message["role"] for message in server.bodies[0]["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "tool", "user"]
+
+
+def chunk(**delta: object) -> bytes:
+    return data({"choices": [{"index": 0, "delta": delta}]})
+
+
+END = data({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+
+
+async def test_a_call_whose_name_comes_late_is_whole(http: HttpClient) -> None:
+    async with WireServer() as server:
+        server.replies(
+            chunk(tool_calls=[{"index": 0, "id": "c1", "function": {"arguments": '{"a"'}}]),
+            chunk(tool_calls=[{"index": 0, "function": {"name": "add", "arguments": ":1}"}}]),
+            chunk(tool_calls=[{"index": 0, "function": {"name": "add"}}]),
+            END,
+        )
+        answer = await collect(chat(server, http), ask())
+    assert answer.calls == [("add", '{"a":1}')]
+
+
+async def test_a_call_that_never_gets_a_name_is_refused(http: HttpClient) -> None:
+    async with WireServer() as server:
+        server.replies(chunk(tool_calls=[{"index": 0, "function": {"arguments": "{}"}}]), END)
+        with pytest.raises(ModelError, match="without a name") as error:
+            await collect(chat(server, http), ask())
+    assert error.value.kind == "protocol"
+
+
+async def test_calls_without_an_index_are_told_apart_by_their_ids(http: HttpClient) -> None:
+    async with WireServer() as server:
+        server.replies(
+            chunk(tool_calls=[{"id": "c1", "function": {"name": "add", "arguments": '{"a":'}}]),
+            chunk(tool_calls=[{"function": {"arguments": "1}"}}]),
+            chunk(tool_calls=[{"id": "c2", "function": {"name": "add", "arguments": {"a": 2}}}]),
+            END,
+        )
+        answer = await collect(chat(server, http), ask())
+    assert answer.calls == [("add", '{"a":1}'), ("add", '{"a":2}')]
+
+
+async def test_content_in_parts_and_a_refusal_are_read(http: HttpClient) -> None:
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hmm"}]}
+    async with WireServer() as server:
+        server.replies(
+            chunk(content=[thinking, {"type": "text", "text": "hello"}]),
+            chunk(refusal="I cannot."),
+            END,
+        )
+        answer = await collect(chat(server, http), ask())
+    assert (answer.thinking, answer.text) == ("hmm", "helloI cannot.")
+    assert answer.finish.stop == "refused"
+
+
+async def test_reasoning_details_are_kept_whole(http: HttpClient) -> None:
+    def detail(**fields: object) -> bytes:
+        return chunk(reasoning_details=[{"type": "reasoning.text", "index": 0, **fields}])
+
+    call = {"index": 0, "id": "c1", "function": {"name": "add", "arguments": "{}"}}
+    async with WireServer() as server:
+        server.replies(
+            detail(text="one "),
+            detail(text="two"),
+            detail(signature="s=="),
+            chunk(tool_calls=[call]),
+            END,
+        )
+        model = chat(server, http)
+        said = (await collect(model, ask())).message("m2", model.id)
+        body = json.loads(model.body(ask(user_message("m1", "hi"), said)))
+    assert body["messages"][2]["reasoning_details"] == [
+        {"type": "reasoning.text", "index": 0, "text": "one two", "signature": "s=="}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("provider", "url", "expected"),
+    [
+        (
+            "openai",
+            "https://api.openai.com/v1",
+            {"max_completion_tokens": 9, "reasoning_effort": "minimal", "prompt_cache_key": "t"},
+        ),
+        ("groq", "https://api.groq.com/openai/v1", {"max_tokens": 9, "reasoning_effort": "none"}),
+        (
+            "openrouter",
+            "https://openrouter.ai/api/v1",
+            {"max_tokens": 9, "reasoning": {"enabled": False}, "prompt_cache_key": "t"},
+        ),
+        (
+            "deepseek",
+            "https://api.deepseek.com",
+            {"max_tokens": 9, "thinking": {"type": "disabled"}, "prompt_cache_key": "t"},
+        ),
+        (
+            "vllm",
+            "http://localhost:8000/v1",
+            {"max_tokens": 9, "reasoning_effort": "none", "prompt_cache_key": "t"},
+        ),
+    ],
+)
+def test_each_server_is_asked_in_its_dialect(
+    provider: str, url: str, expected: dict[str, object]
+) -> None:
+    model = OpenAIChat("gpt-5", http=HttpClient(), provider=provider, base_url=url)
+    settings = ModelSettings(max_output_tokens=9, reasoning="off")
+    body = json.loads(model.body(ask(settings=settings, cache_key="t")))
+    for key in ("model", "messages", "tools", "stream", "stream_options"):
+        del body[key]
+    assert body == expected
+
+
+@pytest.mark.parametrize(
+    ("base", "url"),
+    [
+        ("http://h/v1", "http://h/v1/chat/completions"),
+        ("http://h/v1/", "http://h/v1/chat/completions"),
+        ("http://h/o?api-version=1", "http://h/o/chat/completions?api-version=1"),
+    ],
+)
+def test_paths_are_joined(base: str, url: str) -> None:
+    assert join_url(base, "/chat/completions") == url
+
+
+def test_headers_given_replace_our_own() -> None:
+    model = OpenAIChat("m", http=HttpClient(), api_key="k", headers={"Authorization": "Other x"})
+    assert ("authorization", "Other x") in model._endpoint.headers
+    assert len([name for name, _ in model._endpoint.headers if name == "authorization"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("schema", "strict"),
+    [
+        ({"type": "object", "properties": {}, "additionalProperties": False}, True),
+        ({"type": "object", "properties": {}}, False),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"type": "object", "properties": {}}},
+                "required": ["a"],
+                "additionalProperties": False,
+            },
+            False,
+        ),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
+                "required": ["a"],
+                "additionalProperties": False,
+                "$defs": {"x": {"type": "string"}},
+            },
+            True,
+        ),
+        ({"oneOf": []}, False),
+        ({"type": "array", "items": {"type": "object", "properties": {"a": {}}}}, False),
+    ],
+)
+def test_strict_is_asked_only_for_schemas_that_can_be(
+    schema: dict[str, object], strict: bool
+) -> None:
+    assert is_strict(schema) is strict

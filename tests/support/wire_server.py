@@ -80,7 +80,7 @@ class WireServer:
         self._script: list[Any] = []
         self._attempts: Counter[int] = Counter()
         self._ssl = ssl
-        self._port = port
+        self.port = port
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self.gone = asyncio.Event()
@@ -96,12 +96,6 @@ class WireServer:
         self.handler = lambda _: reply
 
     @property
-    def port(self) -> int:
-        assert self._server is not None
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
-
-    @property
     def url(self) -> str:
         return f"{'https' if self._ssl else 'http'}://127.0.0.1:{self.port}"
 
@@ -111,17 +105,20 @@ class WireServer:
 
     async def __aenter__(self) -> WireServer:
         self._server = await asyncio.start_server(
-            self._serve, "127.0.0.1", self._port, ssl=self._ssl, limit=2**26
+            self._serve, "127.0.0.1", self.port, ssl=self._ssl, limit=2**26
         )
+        self.port = self._server.sockets[0].getsockname()[1]
         return self
 
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
+        await asyncio.sleep(0)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.sleep(0)
+        for _ in range(3):  # aborted transports are closed in later rounds of the loop
+            await asyncio.sleep(0)
 
     def _scripted(self, request: Received) -> Reply:
         wire = wire_formats.format_of(request.path.partition("?")[0])

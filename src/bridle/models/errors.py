@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -183,6 +182,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     seconds = _number(value)
     if seconds is not None or value is None:
         return seconds
+    from email.utils import parsedate_to_datetime  # costs more to import than all of this file
+
     try:
         until = parsedate_to_datetime(value) - parsedate_to_datetime(headers.get("date", ""))
     except (ValueError, OverflowError, TypeError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -111,6 +110,8 @@ def decode(data: str, decoder: msgspec.json.Decoder[T], provider: str) -> T:
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         pass
+    import json
+
     try:
         clean = _SURROGATES.sub("\ufffd", json.dumps(json.loads(data), ensure_ascii=False))
         return decoder.decode(clean)

@@ -17,10 +17,15 @@ _OPENAI_REASONING = re.compile(r"(o\d|gpt-(?:[5-9]|\d\d)|codex)")
 _KNOWS_NONE = re.compile(r"gpt-(?:5\.[1-9]|[6-9]|\d\d)")
 
 
+def reasons(model: str) -> bool:
+    """Whether it is one of OpenAI's reasoning models, by its name."""
+    return _OPENAI_REASONING.match(model.rpartition("/")[2]) is not None
+
+
 def openai_effort(model: str, reasoning: Reasoning) -> str | None:
     """The effort word for OpenAI's own models; None where a model does not reason at all."""
     name = model.rpartition("/")[2]
-    if not _OPENAI_REASONING.match(name):
+    if not reasons(name):
         return None
     if reasoning != "off":
         return reasoning

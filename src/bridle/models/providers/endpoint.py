@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+import anyio
+
 from bridle.errors import ModelError
 from bridle.models.errors import provider_error, read_complaint
 from bridle.models.sse import SseParser
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
     from bridle.models.http import HttpClient, HttpResponse
     from bridle.models.sse import SseEvent
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 MAX_ERROR_BYTES = 256 * 1024
 _DRAIN_SECONDS = 0.25
+_AFTERMATH_SECONDS = 5.0
 _NOT_EVENTS = ("application/json", "text/html", "application/xml", "text/xml", "image/")
 
 
@@ -56,13 +59,16 @@ class Endpoint:
     def __repr__(self) -> str:
         return f"Endpoint({self.provider}, {self.base_url})"
 
-    async def answer(self, path: str, body: bytes, decoder: Decoder) -> AsyncIterator[StreamPart]:
+    async def answer(
+        self, path: str, body: Callable[[], bytes], decoder: Decoder
+    ) -> AsyncIterator[StreamPart]:
         """Send a request and yield the parts of its answer, `Finish` last.
 
-        Closing the iterator closes the connection, which stops the provider.
+        The body is made on the first step, so that all errors come from the iterator. Closing it
+        closes the connection, which stops the provider.
         """
         try:
-            response = await self._post(path, body)
+            response = await self._post(path, body())
             try:
                 parser = SseParser()
                 while not decoder.done and (data := await _receive(response, decoder)):
@@ -81,7 +87,7 @@ class Endpoint:
     async def _post(self, path: str, body: bytes) -> HttpResponse:
         """Send a body; give back a response that is an event stream. Raises ModelError."""
         response = await self.http.send(
-            "POST", self.base_url.rstrip("/") + path, headers=self.headers, body=body
+            "POST", join_url(self.base_url, path), headers=self.headers, body=body
         )
         opened = False
         try:
@@ -115,11 +121,48 @@ class Endpoint:
         )
 
 
+def make_endpoint(
+    *,
+    provider: str,
+    base_url: str,
+    http: HttpClient,
+    auth: Mapping[str, str],
+    headers: Mapping[str, str] | None,
+) -> Endpoint:
+    """An endpoint that sends JSON and its credentials; given headers replace those of its own."""
+    merged = {"content-type": "application/json", "accept": "text/event-stream"}
+    merged.update({name.lower(): value for name, value in auth.items()})
+    merged.update({name.lower(): value for name, value in (headers or {}).items()})
+    secrets = {value.removeprefix("Bearer ") for value in auth.values()}
+    return Endpoint(
+        provider=provider,
+        base_url=base_url,
+        http=http,
+        headers=tuple(merged.items()),
+        secrets=tuple(sorted(secrets)),
+    )
+
+
+def join_url(base: str, path: str) -> str:
+    """Append a path to a base URL, before the query that the base may have."""
+    front, mark, query = base.partition("?")
+    url = front.rstrip("/") + path
+    if not mark:
+        return url
+    return f"{url}{'&' if '?' in path else '?'}{query}"
+
+
 async def _receive(response: HttpResponse, decoder: Decoder) -> bytes:
-    """More of the stream; a connection that breaks after the answer's end is no failure."""
-    try:
+    """More of the stream.
+
+    After the answer's end only its usage may follow: a connection that breaks or falls silent then
+    is no failure.
+    """
+    if not decoder.ended:
         return await response.receive()
-    except ModelError as error:
-        if error.kind == "cut" and decoder.ended:
-            return b""
-        raise
+    with anyio.move_on_after(_AFTERMATH_SECONDS):
+        try:
+            return await response.receive()
+        except ModelError:
+            pass
+    return b""

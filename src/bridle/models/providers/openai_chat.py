@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bridle.models.providers.chat_decode import ChatDecoder
 from bridle.models.providers.chat_encode import ChatWire, encode_head, encode_message, join_messages
 from bridle.models.providers.dialects import ChatDialect, dialect_for
-from bridle.models.providers.endpoint import Endpoint
+from bridle.models.providers.endpoint import make_endpoint
 from bridle.models.providers.schema import is_strict
 from bridle.models.wire import HeadCache, WireCache, encode
 
@@ -47,17 +47,12 @@ class OpenAIChat:
         self.price = price
         self.context_window = context_window
         self._dialect = dialect or dialect_for(provider, base_url)
-        self._endpoint = Endpoint(
+        self._endpoint = make_endpoint(
             provider=provider,
             base_url=base_url,
             http=http,
-            headers=(
-                ("Content-Type", "application/json"),
-                ("Accept", "text/event-stream"),
-                *((("Authorization", f"Bearer {api_key}"),) if api_key else ()),
-                *(headers or {}).items(),
-            ),
-            secrets=(api_key,) if api_key else (),
+            auth={"authorization": f"Bearer {api_key}"} if api_key else {},
+            headers=headers,
         )
         self._messages: WireCache[ChatWire] = WireCache(self._encode_message, ChatWire.size)
         self._heads = HeadCache(lambda system, tools: encode_head(model, system, tools))
@@ -65,7 +60,7 @@ class OpenAIChat:
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
         """Answer one request; see `Model`."""
         decoder = ChatDecoder(self._endpoint, request.settings.stop_sequences)
-        return self._endpoint.answer("/chat/completions", self.body(request), decoder)
+        return self._endpoint.answer("/chat/completions", lambda: self.body(request), decoder)
 
     def body(self, request: ModelRequest) -> bytes:
         """The bytes of a request: tools, system and messages first, so that their prefix stays."""
