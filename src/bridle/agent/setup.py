@@ -59,8 +59,9 @@ class CallRunner(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSetup:
-    """Model, tools and rules of one run."""
+    """Model, tools and rules of one run; `model_id` is the id that the model was asked for by."""
 
+    model_id: str
     model: Model
     head: RequestHead
     policy: Policy
@@ -68,6 +69,7 @@ class RunSetup:
     runner: CallRunner
     budget: Budget
     limits: Limits = field(default_factory=Limits)
+    fallbacks: tuple[str, ...] = ()
     checks: Checks | None = None
     mode_id: str = "main"
     concurrency: Concurrency = field(default_factory=Concurrency)
@@ -85,10 +87,14 @@ class RunSetup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a run was asked to be (`send`), or what it already is (`started`)."""
+    """What a run was asked to be (`send`), or what it already is (`started`).
+
+    `model` is set when the run fell back to another model.
+    """
 
     send: Send | None = None
     started: RunStarted | None = None
+    model: str | None = None
 
 
 Prepare = Callable[[ThreadState, Wanted], Awaitable[RunSetup]]

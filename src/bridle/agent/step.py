@@ -35,6 +35,20 @@ if TYPE_CHECKING:
 DEFAULT_OUTPUT_TOKENS = 8192
 CHARACTERS_PER_TOKEN = 4
 
+FALLBACK_KINDS = frozenset(
+    {
+        "rate_limit",
+        "unavailable",
+        "timeout",
+        "protocol",
+        "cut",
+        "context_overflow",
+        "refused",
+        "authentication",
+    }
+)
+"""Failures that another model may not have."""
+
 NextDelay = Callable[[ModelError, int], float | None]
 """How long to wait before the attempt after this failure; None to give up."""
 
@@ -59,6 +73,7 @@ class Step:
         request = self._request(run, room)
         try:
             await draft.read(self.setup.model.stream(request))
+            self._check_refusal(run, draft)
         except ModelError as error:
             await self._failed(run, draft, error)
         except anyio.get_cancelled_exc_class():
@@ -67,6 +82,12 @@ class Step:
             raise
         else:
             await self._answered(run, draft)
+
+    def _check_refusal(self, run: RunState, draft: Draft) -> None:
+        """A refusal is an answer, unless another model is there to be asked."""
+        refused = draft.finish is not None and draft.finish.stop == "refused"
+        if refused and run.start.fallbacks[run.fallen :]:
+            raise ModelError("The provider refused to answer.", kind="refused")
 
     async def settle_orphan(self, run: RunState) -> None:
         """Settle the request that a crash left open, at its worst case."""
@@ -128,7 +149,7 @@ class Step:
             run_id=run.run_id,
             step=number,
             message_id=name,
-            model=self.setup.model.id,
+            model=self.setup.model_id,
             live=self.log.journal.live,
         )
 
@@ -136,7 +157,7 @@ class Step:
         messages = self.log.state.messages
         last = messages[-1].id if messages else ""
         return ev.Recipe(
-            model=self.setup.model.id,
+            model=self.setup.model_id,
             head=run.start.head,
             messages=len(messages),
             prefix=digest(f"{run.start.head}:{len(messages)}:{last}".encode()),
@@ -220,7 +241,17 @@ class Step:
             )
         attempt = run.failures + 1
         delay = self.next_delay(error, attempt)
-        if delay is None:
+        fallback = self._fallback(run, error) if delay is None else None
+        if fallback is not None:
+            events.append(
+                ev.ModelFellBack(
+                    run_id=run.run_id,
+                    from_model=self.setup.model_id,
+                    to_model=fallback,
+                    why=str(error),
+                )
+            )
+        elif delay is None:
             failure = Failure(type=error.kind, message=str(error), retryable=error.retryable)
             events.append(
                 ev.ErrorRaised(run_id=run.run_id, error=failure, retryable=error.retryable)
@@ -229,7 +260,7 @@ class Step:
             events.append(
                 ev.ModelRetried(
                     run_id=run.run_id,
-                    model_id=self.setup.model.id,
+                    model_id=self.setup.model_id,
                     attempt=attempt,
                     delay=delay,
                     why=str(error),
@@ -238,6 +269,11 @@ class Step:
         await self.log.result(*events, extra=Extra(spent=(spent,)))
         if delay is not None:
             await self.clock.sleep(delay)
+
+    def _fallback(self, run: RunState, error: ModelError) -> str | None:
+        """The model that takes over, where another one could do what this one could not."""
+        left = run.start.fallbacks[run.fallen :]
+        return left[0] if left and error.kind in FALLBACK_KINDS else None
 
     def _settlement(
         self, run: RunState, usage: Usage, cost: float, *, estimated: bool

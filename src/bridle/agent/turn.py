@@ -134,7 +134,8 @@ class Turn:
         started = ev.RunStarted(
             run_id=op.run_id,
             consumes=(input_id,),
-            model_id=setup.model.id,
+            model_id=setup.model_id,
+            fallbacks=setup.fallbacks,
             mode_id=setup.mode_id,
             task=plain_text(op.parts)[:TASK_LENGTH],
             head=head,
@@ -180,13 +181,16 @@ class Turn:
 
         Calls that are free to run at this moment may have been started by an earlier drain.
         """
-        if self._setup is not None:
+        if self._setup is not None and self._setup.model_id == run.model_id:
             return self._setup
+        fell_back = self._setup is not None
         if run.error is not None and not run.start.head:
             await self._ending().end(run, Stop("error", run.error.error))
             return None
         try:
-            self._setup = await self.prepare(self.log.state, Wanted(started=run.start))
+            self._setup = await self.prepare(
+                self.log.state, Wanted(started=run.start, model=run.model_id)
+            )
         except UserError as error:
             failure = Failure(type="configuration", message=str(error))
             await self._ending().end(
@@ -196,8 +200,9 @@ class Turn:
                 extra=steering.child_interrupts(run),
             )
             return None
-        ready = runnable(run.calls, self._setup.concurrency)
-        self._suspects = {call.call.id for call in ready}
+        if not fell_back:
+            ready = runnable(run.calls, self._setup.concurrency)
+            self._suspects = {call.call.id for call in ready}
         return self._setup
 
     # --- what comes in ---------------------------------------------------------------------

@@ -11,9 +11,10 @@ import msgspec
 
 from bridle.app.config import Agent
 from bridle.app.harness import Harness
-from bridle.app.models import choose_model, resolve_model
+from bridle.app.models import model_registry
 from bridle.app.workspace import Workspace
 from bridle.errors import UserError, suggest
+from bridle.models.choose import choose
 from bridle.spec.compile import Compiled, compile_spec
 from bridle.spec.load import find_spec, load_spec
 from bridle.spec.model import HarnessSpec
@@ -38,6 +39,7 @@ class RunOptions:
     cwd: Path = field(default_factory=Path.cwd)
     spec: Path | None = None
     model: str | None = None
+    provider: str | None = None
     store: str | None = None
     profile: str | None = None
     sandbox: str | None = None
@@ -54,20 +56,21 @@ def coding_harness(options: RunOptions) -> Harness:
     if not root.is_dir():
         raise UserError(f"There is no directory {str(options.cwd)!r}.")
     compiled = _compiled(options, root)
-    model = choose_model(flag=options.model, spec=compiled.model, environ=options.environ)
+    registry = model_registry(options.environ)
+    chosen = choose(registry, flag=options.model, provider=options.provider, spec=compiled.model)
     workspace = Workspace(root, sandbox=options.sandbox or compiled.sandbox)
     instructions = INSTRUCTIONS.format(root=root) if compiled.tools else NO_TOOL_INSTRUCTIONS
     return Harness(
         id=compiled.name,
         agent=Agent(instructions=instructions, name=compiled.name),
-        model=model,
+        model=chosen.id,
         store=options.store,
         resource_id=resource_of(root),
         workspace=workspace if compiled.tools else None,
         permissions=_policy(compiled.policy, options),
         limits=compiled.limits.within(options.limits),
         checks=compiled.checks and options.checks and compiled.tools,
-        resolve_model=lambda model_id: resolve_model(model_id, options.environ),
+        resolve_model=registry.resolve,
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 
 from bridle.app.config import Agent, Ports, Rules
+from bridle.app.models import model_registry
 from bridle.app.paths import state_directory
 from bridle.app.prepare import Blueprint, Preparer, ResolveModel
 from bridle.app.scope import HostedTasks
@@ -16,6 +18,7 @@ from bridle.app.wiring import build_engine, open_store
 from bridle.app.workspace import Workspace, workspace_checks, workspace_tools
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
+from bridle.models.retry import next_delay
 from bridle.ports.clock import SystemClock
 from bridle.ports.ids import random_ids
 from bridle.types.limits import Limits
@@ -105,7 +108,7 @@ class Harness:
 
             store, artefacts = self._store_url, MemoryArtefacts()
         await self._tasks.open()
-        resolve = self._resolve_model or _no_models
+        resolve = self._resolve_model or model_registry(os.environ).resolve
         self._engine = build_engine(
             store=store,
             clock=clock,
@@ -117,7 +120,7 @@ class Harness:
                 artefacts=artefacts,
                 clock=clock,
             ),
-            next_delay=lambda _error, _attempt: None,
+            next_delay=next_delay,
             tasks=self._tasks.group,
             stopping=lambda: self._stopping,
         )
@@ -173,7 +176,3 @@ class Harness:
                 return await session.send(content)
 
         return anyio.run(main)
-
-
-def _no_models(model_id: str) -> Any:
-    raise ConfigError(f"Nothing resolves the model {model_id!r}; give resolve_model.")

@@ -1,48 +1,37 @@
-"""Which model a command uses, and how its id becomes a model."""
+"""Which model a command uses, and the registry that its id is resolved by."""
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bridle.errors import ConfigError
+from bridle.app.paths import config_directory, data_directory
+from bridle.models.keys import Keys
+from bridle.models.registry import ModelRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bridle.ports.model import Model
+    from bridle.models.endpoints import ProviderConfig
 
 
-def choose_model(*, flag: str | None, spec: str | None, environ: Mapping[str, str]) -> str:
-    """The model by flag, by spec, or by the first provider with a key; else say how to get one."""
-    chosen = flag or spec
-    if chosen is not None:
-        return chosen
-    if environ.get("OPENAI_API_KEY"):
-        return "openai/gpt-4o-mini"
-    raise ConfigError(
-        "No model can be chosen. Set a key (OPENAI_API_KEY), name a model with --model "
-        "provider/name or model_policy.primary in harness.yaml, or use --model scripted/FILE."
-    )
+def model_registry(
+    environ: Mapping[str, str],
+    *,
+    providers: Mapping[str, ProviderConfig] | None = None,
+    sources: Mapping[str, Any] | None = None,
+) -> ModelRegistry:
+    """The models that this user can reach, by environment, stored keys and configuration."""
 
-
-def resolve_model(model_id: str, environ: Mapping[str, str] = os.environ) -> Model:
-    """Build the model that an id names."""
-    provider, separator, name = model_id.partition("/")
-    if not separator or not name:
-        raise ConfigError(f"{model_id!r} is not a model id; write provider/model.")
-    if provider == "scripted":
-        from bridle.models.script_file import ScriptFile
-
-        return ScriptFile(name)
-    if provider == "openai":
+    def client() -> Any:
         from bridle.models.http import HttpClient
-        from bridle.models.providers.openai_chat import OPENAI_URL, OpenAIChat
 
-        return OpenAIChat(
-            name,
-            http=HttpClient(environ=environ),
-            base_url=environ.get("OPENAI_BASE_URL") or OPENAI_URL,
-            api_key=environ.get("OPENAI_API_KEY"),
-        )
-    raise ConfigError(f"Unknown provider {provider!r} in {model_id!r}; have openai, scripted.")
+        return HttpClient(environ=environ)
+
+    return ModelRegistry(
+        environ,
+        providers=providers,
+        http=client,
+        keys=Keys(config_directory() / "keys"),
+        data_dir=data_directory(),
+        sources=sources,
+    )

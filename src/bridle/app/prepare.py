@@ -50,6 +50,7 @@ class Blueprint:
     subagents: Sequence[Subagent]
     policy: Policy
     limits: Limits
+    fallbacks: tuple[str, ...] = ()
     settings: ModelSettings = field(default_factory=ModelSettings)
     checks: Checks | None = None
     concurrency: Concurrency = field(default_factory=Concurrency)
@@ -71,10 +72,12 @@ class Preparer:
         tools = ToolSet(self._tools(kind), deps=self.blueprint.agent.deps)
         head = await self._head(wanted, kind, tools)
         policy = await self._policy(wanted)
-        model = await self._model(state, wanted, kind)
+        model_id, model = await self._model(state, wanted, kind)
         self._check_price(model)
         return RunSetup(
+            model_id=model_id,
             model=model,
+            fallbacks=self.blueprint.fallbacks,
             head=head,
             policy=policy,
             decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=card),
@@ -132,7 +135,9 @@ class Preparer:
             then, rules=(*denies, *kept), removed={**then.removed, **today.removed}
         )
 
-    async def _model(self, state: ThreadState, wanted: Wanted, kind: Subagent | None) -> Model:
+    async def _model(
+        self, state: ThreadState, wanted: Wanted, kind: Subagent | None
+    ) -> tuple[str, Model]:
         name = self._model_name(state, wanted, kind)
         if name is None:
             raise ConfigError(
@@ -140,11 +145,12 @@ class Preparer:
                 'such as model="anthropic/claude-sonnet-4-5".'
             )
         found = self.resolve_model(name)
-        return await found if isinstance(found, Awaitable) else found
+        model = await found if isinstance(found, Awaitable) else found
+        return (name if "/" in name else model.id), model
 
     def _model_name(self, state: ThreadState, wanted: Wanted, kind: Subagent | None) -> str | None:
         if wanted.started is not None and wanted.started.model_id is not None:
-            return wanted.started.model_id
+            return wanted.model or wanted.started.model_id
         asked = wanted.send.model if wanted.send is not None else None
         inherited = state.thread.metadata.get("model") if state.thread is not None else None
         own = kind.model if kind is not None else self.blueprint.agent.model

@@ -48,6 +48,9 @@ class RunState:
     reservation: ev.BudgetReserved | None = None
     calls: list[CallState] = field(default_factory=list)
     last: Message | None = None
+    model_id: str | None = None
+    fallen: int = 0
+    """How many of the fallback models were taken."""
     paused: bool = False
     paused_at: str = ""
     parked_seconds: float = 0.0
@@ -100,7 +103,7 @@ def _input_admitted(state: ThreadState, event: ev.InputAdmitted) -> None:
 
 
 def _run_started(state: ThreadState, event: ev.RunStarted) -> None:
-    state.run = RunState(run_id=event.run_id or "", start=event)
+    state.run = RunState(run_id=event.run_id or "", start=event, model_id=event.model_id)
 
 
 def _run_paused(state: ThreadState, event: ev.RunPaused) -> None:
@@ -173,6 +176,14 @@ def _error_raised(state: ThreadState, event: ev.ErrorRaised) -> None:
 def _model_retried(state: ThreadState, event: ev.ModelRetried) -> None:
     run = _run(state)
     run.failures = event.attempt
+    run.error = None
+
+
+def _model_fell_back(state: ThreadState, event: ev.ModelFellBack) -> None:
+    run = _run(state)
+    run.model_id = event.to_model
+    run.fallen += 1
+    run.failures = 0
     run.error = None
 
 
@@ -315,6 +326,7 @@ _HANDLERS: dict[type[ev.Event], Callable[[ThreadState, Any], None]] = {
     ev.BudgetExhausted: _budget_exhausted,
     ev.ErrorRaised: _error_raised,
     ev.ModelRetried: _model_retried,
+    ev.ModelFellBack: _model_fell_back,
     ev.Noted: _noted,
     ev.ToolCalled: _tool_called,
     ev.PermissionDecided: _permission_decided,

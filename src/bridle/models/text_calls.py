@@ -17,7 +17,15 @@ from bridle.models import loose_json
 from bridle.models.loose_json import Unreadable
 from bridle.models.printed_calls import find_calls
 from bridle.models.text_tools import Renderer, ToolCallFormat
-from bridle.ports.model import CallDelta, CallStart, Finish, StreamPart, TextDelta, ThinkingDelta
+from bridle.ports.model import (
+    Answer,
+    CallDelta,
+    CallStart,
+    Finish,
+    StreamPart,
+    TextDelta,
+    ThinkingDelta,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -108,7 +116,7 @@ class TextCalls:
             case TextDelta():
                 if ready := reading.text.add(part.text):
                     yield TextDelta(ready)
-            case ThinkingDelta():
+            case ThinkingDelta() | Answer():
                 yield part
             case CallStart():
                 reading.arguments.setdefault(part.index, [])

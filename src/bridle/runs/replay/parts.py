@@ -76,6 +76,9 @@ class TapeModel:
     def _failure(self, run_id: str) -> ModelError:
         retried = self.tape.ahead(ev.ModelRetried, lambda e: e.run_id == run_id)
         failed = self.tape.ahead(ev.ErrorRaised, lambda e: e.run_id == run_id)
+        fell = self.tape.ahead(ev.ModelFellBack, lambda e: e.run_id == run_id)
+        if fell is not None and (retried is None or fell.seq < retried.seq):
+            return ModelError(fell.why, kind="unavailable")
         if failed is not None and (retried is None or failed.seq < retried.seq):
             kind = failed.error.type
             return ModelError(failed.error.message, kind=kind)  # type: ignore[arg-type]
@@ -215,7 +218,9 @@ class TapePreparer:
         policy = _policy.decode(await self._blob(started.policy))
         tools = TapeTools(self.tape, head.tools)
         return RunSetup(
+            model_id=wanted.model or started.model_id or "",
             model=TapeModel(self.tape, started.model_id or "", price=started.price),
+            fallbacks=started.fallbacks,
             head=head,
             policy=policy,
             decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=card),
@@ -245,9 +250,11 @@ def recorded_delay(tape: Tape, run_id: str | None = None) -> float | None:
     """How long the recorded drain waited after a failure; None when it gave up."""
     retried = tape.ahead(ev.ModelRetried, lambda e: run_id is None or e.run_id == run_id)
     failed = tape.ahead(ev.ErrorRaised, lambda e: run_id is None or e.run_id == run_id)
-    if retried is None or (failed is not None and failed.seq < retried.seq):
+    fell = tape.ahead(ev.ModelFellBack, lambda e: run_id is None or e.run_id == run_id)
+    if retried is None:
         return None
-    return retried.delay
+    gave_up = [event.seq for event in (failed, fell) if event is not None]
+    return None if gave_up and min(gave_up) < retried.seq else retried.delay
 
 
 def bare(event: E) -> E:

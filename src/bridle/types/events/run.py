@@ -32,6 +32,7 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="agent_start"):
 
     consumes: tuple[str, ...]
     model_id: str | None
+    fallbacks: tuple[str, ...] = ()
     mode_id: str = "main"
     task: str = ""
     head: str = ""

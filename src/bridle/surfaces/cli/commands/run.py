@@ -42,6 +42,7 @@ class Job:
 @click.option("-p", "prompt", metavar="TASK", help="The task, as an option.")
 @click.option("--spec", type=click.Path(path_type=Path), help="A harness.yaml.")
 @click.option("--model", help="provider/model, or scripted/FILE.")
+@click.option("--provider", help="A provider, with its default model or the one of --model.")
 @click.option("--continue", "resume", is_flag=True, help="Go on with the newest thread here.")
 @click.option("--thread", help="Go on with this thread.")
 @click.option(
@@ -96,6 +97,7 @@ def _options(flags: dict[str, Any]) -> RunOptions:
         cwd=flags["cwd"],
         spec=flags["spec"],
         model=flags["model"],
+        provider=flags["provider"],
         store=flags["store"],
         profile=flags["profile"],
         sandbox=flags["sandbox"],
