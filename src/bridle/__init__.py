@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from bridle._version import __version__
 
 if TYPE_CHECKING:
-    from bridle.app.config import Agent, Ports, RequestContext, Rules
+    from bridle.app.config import Agent, Heartbeat, Mode, Ports, RequestContext, Rules
+    from bridle.app.content import FileInput
     from bridle.app.harness import Harness
     from bridle.app.results import Pending, RunResult
     from bridle.app.run import Run
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Agent": "bridle.app.config",
+    "FileInput": "bridle.app.content",
+    "Heartbeat": "bridle.app.config",
+    "Mode": "bridle.app.config",
     "Ports": "bridle.app.config",
     "RequestContext": "bridle.app.config",
     "Rules": "bridle.app.config",
@@ -48,8 +52,11 @@ _HOMES = {
 __all__ = [
     "Agent",
     "BridleError",
+    "FileInput",
     "Harness",
+    "Heartbeat",
     "Limits",
+    "Mode",
     "ModelError",
     "Pending",
     "Ports",

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import msgspec
 
 from bridle.gate.batch import runnable
+from bridle.gate.decide import failure
 from bridle.gate.run import ambiguous
 from bridle.journal.recorder import Extra, ThreadLog
 from bridle.ports.store import Append
@@ -80,11 +82,14 @@ class Calls:
     async def _run_one(self, run: RunState, call: CallState) -> None:
         scope = self._scope(run, call)
         outcome = await self.setup.runner.run(call, scope)
-        if isinstance(outcome, Suspended):
+        if not isinstance(outcome, Suspended):
+            await self.log.result(*outcome)
+        elif outcome.kind != "subagent" and not self.setup.policy.answerable:
+            text = "Nobody can answer here. Decide for yourself, or stop and say what you need."
+            await self.log.result(failure(run.run_id, call.call, text, kind="unanswerable"))
+        else:
             events, extra = suspension(run, call, outcome)
             await self.log.result(*events, extra=extra)
-        else:
-            await self.log.result(outcome)
         self._running.discard(call.call.id)
         self.news().set()
 
@@ -120,6 +125,8 @@ class Calls:
             harness_id=thread.harness_id if thread is not None else None,
             workspace=thread.workspace if thread is not None else None,
             repeated=call.call.id in self.suspects,
+            resumed=call.resumed,
+            tasks=self.log.state.tasks,
             values=self.values,
             progress=progress,
             output=output,
@@ -138,6 +145,18 @@ def suspension(run: RunState, call: CallState, outcome: Suspended) -> tuple[list
             payload=outcome.payload,
         )
     ]
+    if outcome.kind == "question":
+        events.append(_question(run, call, outcome))
+    elif outcome.kind == "plan":
+        events.append(
+            ev.PlanSubmitted(
+                run_id=run.run_id,
+                plan_id=outcome.id,
+                call_id=call.call.id,
+                title=str(outcome.payload["title"]),
+                plan=str(outcome.payload["plan"]),
+            )
+        )
     child = outcome.child
     if child is None:
         return events, Extra()
@@ -160,3 +179,15 @@ def suspension(run: RunState, call: CallState, outcome: Suspended) -> tuple[list
         ),
     )
     return events, Extra(appends=(begin,))
+
+
+def _question(run: RunState, call: CallState, outcome: Suspended) -> ev.QuestionAsked:
+    payload = outcome.payload
+    return ev.QuestionAsked(
+        run_id=run.run_id,
+        question_id=outcome.id,
+        call_id=call.call.id,
+        question=str(payload["question"]),
+        options=msgspec.convert(payload.get("options", ()), tuple[ev.QuestionOption, ...]),
+        selection_mode=payload.get("selection_mode"),
+    )

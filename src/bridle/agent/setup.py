@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bridle.gate.decide import Decider
     from bridle.journal.calls import CallState
     from bridle.ports.tools import CallScope, Suspended
-    from bridle.types.events import CheckEnded, CheckStarted, RunStarted, ToolReturned
+    from bridle.types.events import CheckEnded, CheckStarted, Event, RunStarted
     from bridle.types.ops import Send
     from bridle.types.permissions import Policy
 
@@ -52,8 +52,8 @@ class Checks(Protocol):
 class CallRunner(Protocol):
     """Runs calls that were let through."""
 
-    async def run(self, state: CallState, scope: CallScope) -> ToolReturned | Suspended:
-        """Run a call to its one outcome."""
+    async def run(self, state: CallState, scope: CallScope) -> tuple[Event, ...] | Suspended:
+        """Run a call to its one outcome: the events that settle it, its result last."""
         ...
 
 
@@ -74,6 +74,10 @@ class RunSetup:
     mode_id: str = "main"
     concurrency: Concurrency = field(default_factory=Concurrency)
 
+    def is_of(self, model_id: str | None, mode_id: str) -> bool:
+        """Whether this is still the setup for a model and a mode."""
+        return self.model_id == model_id and self.mode_id == mode_id
+
     @property
     def head_blob(self) -> bytes:
         """The request head as it is stored."""
@@ -89,12 +93,15 @@ class RunSetup:
 class Wanted:
     """What a run was asked to be (`send`), or what it already is (`started`).
 
-    `model` is set when the run fell back to another model.
+    `mode`, `model` and `head` are what a started run has come to: it may have changed its mode,
+    fallen back to another model, and its requests may begin differently since.
     """
 
     send: Send | None = None
     started: RunStarted | None = None
+    mode: str | None = None
     model: str | None = None
+    head: str | None = None
 
 
 Prepare = Callable[[ThreadState, Wanted], Awaitable[RunSetup]]

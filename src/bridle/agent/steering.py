@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bridle.gate.decide import denial, failure, granted
+from bridle.gate.decide import denial, failure, terms_of
 from bridle.gate.run import interrupted
 from bridle.ports.store import Append
 from bridle.types import events as ev
 from bridle.types.ids import message_id
 from bridle.types.messages import Message
-from bridle.types.ops import Approve, Decline, Interrupt, Send, Settle, Steer
-from bridle.types.tools import Failed
+from bridle.types.ops import (
+    Answer,
+    AnswerPlan,
+    Approve,
+    Decline,
+    Interrupt,
+    ResumeTool,
+    Send,
+    Settle,
+    Steer,
+)
+from bridle.types.tools import CallFacts, Failed
 
 if TYPE_CHECKING:
     from bridle.agent.setup import RunSetup
@@ -41,7 +51,7 @@ def answered(
     facts = None
     if op.args is not None:
         changed = msgspec.structs.replace(call.call, args=op.args, invalid=None)
-        facts, decision = setup.decider.again(changed, granted(state.grants))
+        facts, decision = setup.decider.again(changed, terms_of(state.grants, state.rules))
         if decision is None or decision.effect == "deny":
             refused = _approval(run, call, op.id, input_id, approved=False)
             end = (
@@ -75,7 +85,8 @@ def _approval(
     approved: bool,
     always: str | None = None,
     reason: str | None = None,
-    facts: object = None,
+    facts: CallFacts | None = None,
+    data: Any = None,
 ) -> ev.ApprovalAnswered:
     return ev.ApprovalAnswered(
         run_id=run.run_id,
@@ -85,7 +96,8 @@ def _approval(
         approved=approved,
         always=always,
         reason=reason,
-        facts=facts,  # type: ignore[arg-type]
+        facts=facts,
+        data=data,
     )
 
 
@@ -103,6 +115,89 @@ def _declined(run: RunState, call: CallState, op: Decline, input_id: str) -> lis
             kind="declined",
         ),
     ]
+
+
+def replied(
+    run: RunState, op: Answer | AnswerPlan | ResumeTool, input_id: str, previous_mode: str | None
+) -> list[ev.Event]:
+    """The events of an answer to a question, a plan, or a tool that waits."""
+    call = waiting_call(run, op.id)
+    wanted = {Answer: "question", AnswerPlan: "plan", ResumeTool: "tool"}[type(op)]
+    if call is None or call.pending_kind != wanted:
+        return [
+            noted(run.run_id, input_id, "late_answer", f"Nothing waits for an answer to {op.id}.")
+        ]
+    match op:
+        case Answer():
+            return _answered_question(run, call, op, input_id)
+        case AnswerPlan():
+            return _answered_plan(run, call, op, input_id, previous_mode)
+        case ResumeTool():
+            return [_approval(run, call, op.id, input_id, approved=True, data=op.data)]
+
+
+def _answered_question(run: RunState, call: CallState, op: Answer, input_id: str) -> list[ev.Event]:
+    text = op.answer if isinstance(op.answer, str) else ", ".join(op.answer)
+    return [
+        ev.QuestionAnswered(
+            run_id=run.run_id, question_id=op.id, call_id=call.call.id, answer=op.answer
+        ),
+        _result(run, call, f"The user answered: {text}", input_id),
+    ]
+
+
+def _answered_plan(
+    run: RunState, call: CallState, op: AnswerPlan, input_id: str, previous_mode: str | None
+) -> list[ev.Event]:
+    if not op.approved:
+        why = f" Their feedback: {op.feedback}" if op.feedback else ""
+        return [
+            ev.PlanRejected(
+                run_id=run.run_id, plan_id=op.id, call_id=call.call.id, feedback=op.feedback
+            ),
+            _result(
+                run,
+                call,
+                f"The user wants another plan.{why} Revise it and submit it again.",
+                input_id,
+            ),
+        ]
+    events: list[ev.Event] = [
+        ev.PlanApproved(run_id=run.run_id, plan_id=op.id, call_id=call.call.id)
+    ]
+    if op.mode_id is not None and op.mode_id != run.mode_id:
+        events += mode_switch(op.mode_id, op.model_id, previous_mode, run_id=run.run_id)
+    events.append(_result(run, call, "The user approved the plan. Carry it out now.", input_id))
+    return events
+
+
+def mode_switch(
+    mode_id: str,
+    model_id: str | None,
+    previous: str | None,
+    *,
+    run_id: str | None = None,
+    consumes: tuple[str, ...] = (),
+) -> list[ev.Event]:
+    """The events of a change of mode, in their order."""
+    events: list[ev.Event] = [
+        ev.ModeChanged(run_id=run_id, mode_id=mode_id, previous_mode_id=previous, consumes=consumes)
+    ]
+    if model_id is not None:
+        events.append(
+            ev.ModelChanged(run_id=run_id, model_id=model_id, scope="mode", mode_id=mode_id)
+        )
+    return events
+
+
+def _result(run: RunState, call: CallState, text: str, input_id: str) -> ev.ToolReturned:
+    return ev.ToolReturned(
+        run_id=run.run_id,
+        call_id=call.call.id,
+        tool=call.call.tool,
+        result=text,
+        consumes=(input_id,),
+    )
 
 
 def settled(run: RunState, op: Settle, input_id: str) -> list[ev.Event]:

@@ -15,7 +15,7 @@ import msgspec
 
 from bridle.agent.stream import Draft
 from bridle.errors import BudgetBlocked, HeadMoved, ModelError
-from bridle.gate.decide import granted
+from bridle.gate.decide import terms_of
 from bridle.journal.recorder import Extra, ThreadLog
 from bridle.ports.model import Answer, ModelRequest
 from bridle.ports.store import Reservation, Spent
@@ -158,9 +158,9 @@ class Step:
         last = messages[-1].id if messages else ""
         return ev.Recipe(
             model=self.setup.model_id,
-            head=run.start.head,
+            head=run.head,
             messages=len(messages),
-            prefix=digest(f"{run.start.head}:{len(messages)}:{last}".encode()),
+            prefix=digest(f"{run.head}:{len(messages)}:{last}".encode()),
             max_output_tokens=self._output_limit(run, room),
         )
 
@@ -189,7 +189,10 @@ class Step:
         answer = draft.answer or self._priced(draft)
         message = answer.message
         decisions = self.setup.decider.batch(
-            run.run_id, message.calls, granted(self.log.state.grants), room=self._call_room(run)
+            run.run_id,
+            message.calls,
+            terms_of(self.log.state.grants, self.log.state.rules),
+            room=self._call_room(run),
         )
         await self._record(run, answer, decisions)
 

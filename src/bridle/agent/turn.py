@@ -26,7 +26,21 @@ from bridle.types import events as ev
 from bridle.types.content import plain_text
 from bridle.types.ids import derive_id
 from bridle.types.ledger import Account
-from bridle.types.ops import Approve, Decline, Interrupt, Op, Send, Settle, Steer
+from bridle.types.ops import (
+    Answer,
+    AnswerPlan,
+    Approve,
+    Decline,
+    Grant,
+    Interrupt,
+    Op,
+    ResumeTool,
+    Send,
+    Settle,
+    Steer,
+    SwitchMode,
+    SwitchModel,
+)
 from bridle.types.runs import Failure
 
 if TYPE_CHECKING:
@@ -81,7 +95,7 @@ class Turn:
         if setup is None:
             return True
         await self._attend(run, setup)
-        if self.log.state.run is not run:
+        if self.log.state.run is not run or not setup.is_of(run.model_id, run.mode_id):
             return True
         if run.paused:
             if not self._can_go_on(run, setup):
@@ -116,10 +130,41 @@ class Turn:
                 run_id = derive_id("run", input_id)
                 await self._start(Send(run_id=run_id, parts=op.parts, context=op.context), input_id)
                 return True
+            events = self._idle_events(op, input_id)
+            if events:
+                await self.log.decide(*events)
+                return True
             text = f"There is no run for this {op.__struct_config__.tag}."
             await self.log.decide(steering.noted(None, input_id, "no_run", text))
             return True
         return False
+
+    def _idle_events(self, op: Op, input_id: str) -> list[ev.Event]:
+        """What an op does to a thread without a run."""
+        match op:
+            case SwitchMode():
+                return steering.mode_switch(
+                    op.mode_id, op.model_id, self.log.state.mode_id, consumes=(input_id,)
+                )
+            case SwitchModel():
+                return [self._switched_model(op, input_id)]
+            case Grant():
+                return [self._grant(op, input_id)]
+            case _:
+                return []
+
+    def _switched_model(self, op: SwitchModel, input_id: str) -> ev.Event:
+        return ev.ModelChanged(
+            model_id=op.model_id, scope=op.scope, mode_id=op.mode_id, consumes=(input_id,)
+        )
+
+    def _grant(self, op: Grant, input_id: str) -> ev.Event:
+        return ev.PermissionGranted(
+            scope=op.scope,
+            matches=op.matches,
+            owner=str(self.log.lease.owner),
+            consumes=(input_id,),
+        )
 
     async def _start(self, op: Send, input_id: str) -> None:
         thread = self.log.state.thread
@@ -181,16 +226,15 @@ class Turn:
 
         Calls that are free to run at this moment may have been started by an earlier drain.
         """
-        if self._setup is not None and self._setup.model_id == run.model_id:
-            return self._setup
-        fell_back = self._setup is not None
+        present = self._setup
+        if present is not None and present.is_of(run.model_id, run.mode_id):
+            return present
+        again = present is not None
         if run.error is not None and not run.start.head:
             await self._ending().end(run, Stop("error", run.error.error))
             return None
         try:
-            self._setup = await self.prepare(
-                self.log.state, Wanted(started=run.start, model=run.model_id)
-            )
+            self._setup = await self.prepare(self.log.state, self._wanted(run, present))
         except UserError as error:
             failure = Failure(type="configuration", message=str(error))
             await self._ending().end(
@@ -200,10 +244,31 @@ class Turn:
                 extra=steering.child_interrupts(run),
             )
             return None
-        if not fell_back:
+        await self._tell_new_head(run, self._setup)
+        if not again:
             ready = runnable(run.calls, self._setup.concurrency)
             self._suspects = {call.call.id for call in ready}
         return self._setup
+
+    def _wanted(self, run: RunState, present: RunSetup | None) -> Wanted:
+        """The run as it has come to be; a new mode begins its requests anew."""
+        same_mode = present is None or present.mode_id == run.mode_id
+        return Wanted(
+            started=run.start,
+            mode=run.mode_id,
+            model=run.model_id,
+            head=run.head if same_mode else None,
+        )
+
+    async def _tell_new_head(self, run: RunState, setup: RunSetup) -> None:
+        head, policy = names(setup)
+        if head != run.head:
+            await self.log.decide(
+                ev.PrefixBroken(
+                    run_id=run.run_id, cause=f"mode {run.mode_id}", head=head, policy=policy
+                ),
+                extra=Extra(blobs=(setup.head_blob, setup.policy_blob)),
+            )
 
     # --- what comes in ---------------------------------------------------------------------
 
@@ -224,6 +289,15 @@ class Turn:
                 await self.log.decide(*steering.answered(state, run, op, input_id, setup, owner))
             case Settle():
                 await self.log.decide(*steering.settled(run, op, input_id))
+            case Answer() | AnswerPlan() | ResumeTool():
+                previous = self.log.state.mode_id or run.mode_id
+                await self.log.decide(*steering.replied(run, op, input_id, previous))
+            case SwitchMode():
+                await self._end_for_mode(run)
+            case SwitchModel():
+                await self.log.decide(self._switched_model(op, input_id))
+            case Grant():
+                await self.log.decide(self._grant(op, input_id))
             case Send() | Steer():
                 return
             case other:
@@ -244,6 +318,16 @@ class Turn:
             Stop("user_interrupt"),
             before=steering.stopped_calls(run, "the user ended the run"),
             consumes=(input_id, *dropped),
+            extra=steering.child_interrupts(run),
+        )
+        self._setup = None
+
+    async def _end_for_mode(self, run: RunState) -> None:
+        """A run ends before the thread changes its mode; the switch follows when it is idle."""
+        await self._ending().end(
+            run,
+            Stop("user_interrupt"),
+            before=steering.stopped_calls(run, "the mode changes"),
             extra=steering.child_interrupts(run),
         )
         self._setup = None
@@ -287,7 +371,7 @@ class Turn:
         """Between running calls: fold in the news, deal with answers, leave the end to the loop."""
         await self._refresh()
         for input_id, op in list(self.log.state.inputs.items()):
-            if isinstance(op, (Approve, Decline, Settle)):
+            if isinstance(op, Approve | Decline | Answer | AnswerPlan | ResumeTool | Settle):
                 try:
                     await self._attend_one(run, setup, input_id, op)
                 except HeadMoved:

@@ -10,7 +10,7 @@ from bridle.types.permissions import PROFILES, VERDICT_ALIASES, Policy, Rule, Ve
 from bridle.types.tools import CATEGORIES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from bridle.ports.clock import Clock
     from bridle.ports.ids import NewId
@@ -31,6 +31,42 @@ class Agent(Generic[Deps, Out]):
     model: str | None = None
     limits: Limits | None = None
     deps: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A way of working: an agent (or a function of the request that makes one) and its model.
+
+    A plan that is approved in this mode goes on in `transitions_to`, else in the default mode.
+    """
+
+    id: str
+    agent: Agent[Any, Any] | Callable[[RequestContext], Agent[Any, Any]]
+    name: str = ""
+    default: bool = False
+    transitions_to: str | None = None
+    model: str | None = None
+    color: str | None = None
+
+    def agent_for(self, context: RequestContext) -> Agent[Any, Any]:
+        """The agent that works in this mode now."""
+        return self.agent if isinstance(self.agent, Agent) else self.agent(context)
+
+    @property
+    def agent_model(self) -> str | None:
+        """The model of the agent itself, where the agent is fixed."""
+        return self.agent.model if isinstance(self.agent, Agent) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Something to do again and again while the harness is open; it never keeps it open."""
+
+    id: str
+    interval: float
+    handler: Callable[[], Any]
+    immediate: bool = True
+    shutdown: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,4 +127,6 @@ class RequestContext:
 
     thread_id: str
     resource_id: str
+    mode_id: str = "main"
+    state: Any = None
     values: Mapping[str, Any] = field(default_factory=dict)

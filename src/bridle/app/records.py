@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bridle.app.paths import state_directory
+from bridle.app.paths import default_store
 from bridle.app.wiring import open_store
 from bridle.errors import AnswerError, ConfigError
 from bridle.journal.bus import Bus
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from bridle.types.runs import PendingRow, RunRow
 
 SHORTEST_SUFFIX = 4
-
-
-def default_store() -> str:
-    """The URL of the user's own store."""
-    return f"sqlite:///{state_directory() / 'bridle.db'}"
 
 
 @asynccontextmanager

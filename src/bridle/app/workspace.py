@@ -36,6 +36,11 @@ class Workspace:
             raise ConfigError(f"The workspace {str(self.path)!r} is not a directory.")
         return root
 
+    @property
+    def exists(self) -> bool:
+        """Whether the directory is there."""
+        return Path(self.path).expanduser().is_dir()
+
     def place(self) -> Workplace:
         """Open the workspace: probe its sandbox and get ready to run commands."""
         from bridle.sandbox.kinds import make_sandbox

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bridle.types.events import (
     ApprovalRequired,
@@ -15,7 +17,7 @@ from bridle.types.events import (
     ToolReturned,
 )
 from bridle.types.ids import derive_id
-from bridle.types.permissions import Decision, Grants, Policy
+from bridle.types.permissions import Decision, Grants, Policy, Rule
 from bridle.types.tools import CallFacts
 
 if TYPE_CHECKING:
@@ -24,6 +26,14 @@ if TYPE_CHECKING:
 
 Evaluate = Callable[[str, CallFacts, Policy, Grants], Decision]
 Card = Callable[[str, CallFacts, dict[str, Any], Decision], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What the user said beside the policy: rules of the thread, grants of the session."""
+
+    rules: tuple[Rule, ...] = ()
+    grants: Grants = field(default_factory=Grants)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +46,7 @@ class Decider:
     card: Card
 
     def batch(
-        self, run_id: str, calls: Sequence[ToolCall], grants: Grants, *, room: int | None
+        self, run_id: str, calls: Sequence[ToolCall], terms: Terms, *, room: int | None
     ) -> list[Event]:
         """Describe and decide every call; `room` is how many more calls the run may make."""
         events: list[Event] = []
@@ -53,20 +63,24 @@ class Decider:
                 text = "Not run: the run has used up its tool calls."
                 events.append(failure(run_id, call, text, kind="limit"))
             else:
-                events.extend(self._decided(run_id, call, facts, grants))
+                events.extend(self._decided(run_id, call, facts, terms))
         return events
 
-    def again(self, call: ToolCall, grants: Grants) -> tuple[CallFacts, Decision | None]:
+    def again(self, call: ToolCall, terms: Terms) -> tuple[CallFacts, Decision | None]:
         """Describe and decide a call with changed arguments, from the start."""
         facts = self.toolbox.describe(call)
         if facts.problem is not None:
             return facts, None
-        return facts, self.evaluate(call.tool, facts, self.policy, grants)
+        return facts, self._decide(call, facts, terms)
 
-    def _decided(
-        self, run_id: str, call: ToolCall, facts: CallFacts, grants: Grants
-    ) -> list[Event]:
-        decision = self.evaluate(call.tool, facts, self.policy, grants)
+    def _decide(self, call: ToolCall, facts: CallFacts, terms: Terms) -> Decision:
+        policy = self.policy
+        if terms.rules:  # what the user changed in this thread stands before what was written
+            policy = msgspec.structs.replace(policy, rules=(*terms.rules, *policy.rules))
+        return self.evaluate(call.tool, facts, policy, terms.grants)
+
+    def _decided(self, run_id: str, call: ToolCall, facts: CallFacts, terms: Terms) -> list[Event]:
+        decision = self._decide(call, facts, terms)
         decided = PermissionDecided(
             run_id=run_id,
             call_id=call.id,
@@ -113,13 +127,16 @@ def denial(run_id: str, call: ToolCall, decision: Decision) -> ToolReturned:
     )
 
 
-def granted(grants: Sequence[PermissionGranted]) -> Grants:
-    """Collect the grants that are in force."""
+def terms_of(grants: Sequence[PermissionGranted], rules: tuple[Rule, ...]) -> Terms:
+    """Collect what the user said in this thread and this session."""
     by_scope: dict[str, set[str]] = {"category": set(), "tool": set(), "pattern": set()}
     for grant in grants:
         by_scope[grant.scope].add(grant.matches)
-    return Grants(
-        categories=frozenset(by_scope["category"]),
-        tools=frozenset(by_scope["tool"]),
-        patterns=frozenset(by_scope["pattern"]),
+    return Terms(
+        rules=rules,
+        grants=Grants(
+            categories=frozenset(by_scope["category"]),
+            tools=frozenset(by_scope["tool"]),
+            patterns=frozenset(by_scope["pattern"]),
+        ),
     )

@@ -11,9 +11,9 @@ import msgspec
 
 from bridle.errors import ToolError
 from bridle.gate.decide import failure
-from bridle.ports.tools import CallScope, Suspended, Toolbox
+from bridle.ports.tools import CallScope, Outcome, Recorded, Suspended, Toolbox
 from bridle.tools.output import bound
-from bridle.types.events import ToolReturned
+from bridle.types.events import Event, ToolReturned
 from bridle.types.tools import Done, Failed
 
 if TYPE_CHECKING:
@@ -34,16 +34,22 @@ class Runner:
     clock: Clock
     timeout: float = DEFAULT_TIMEOUT
 
-    async def run(self, state: CallState, scope: CallScope) -> ToolReturned | Suspended:
-        """Run a call to its one outcome."""
+    async def run(self, state: CallState, scope: CallScope) -> tuple[Event, ...] | Suspended:
+        """Run a call to its one outcome: the events that settle it, its result last."""
         began = self.clock.now()
         outcome = await self._outcome(state, scope)
         if isinstance(outcome, Suspended):
             return outcome
+        events: tuple[Event, ...] = ()
+        if isinstance(outcome, Recorded):
+            events = tuple(
+                msgspec.structs.replace(event, run_id=scope.run_id) for event in outcome.events
+            )
+            outcome = outcome.outcome
         took = int((self.clock.now() - began) * 1000)
         text, artefact = await bound(outcome.text, self.artefacts)
         failed = isinstance(outcome, Failed)
-        return ToolReturned(
+        returned = ToolReturned(
             run_id=scope.run_id,
             call_id=state.call.id,
             tool=state.call.tool,
@@ -55,8 +61,9 @@ class Runner:
             artefact=artefact,
             images=outcome.images if isinstance(outcome, Done) else (),
         )
+        return (*events, returned)
 
-    async def _outcome(self, state: CallState, scope: CallScope) -> Done | Failed | Suspended:
+    async def _outcome(self, state: CallState, scope: CallScope) -> Outcome:
         seconds = state.facts.timeout or self.timeout
         try:
             with anyio.fail_after(seconds):

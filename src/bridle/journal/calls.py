@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -28,6 +28,7 @@ class CallState:
     pending_id: str | None = None
     pending_kind: PendingKind | None = None
     started_at: str = ""
+    resumed: Any = None
     child: SubagentStarted | None = None
     result: ToolReturned | None = None
 

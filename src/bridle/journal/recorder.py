@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import anyio
 
@@ -42,6 +43,7 @@ class Journal:
 
     store: Store
     bus: Bus
+    states: WeakValueDictionary[str, ThreadState] = field(default_factory=WeakValueDictionary)
 
     async def write(self, batch: Batch) -> tuple[DurableEvent, ...]:
         """Commit a batch and publish its events."""
@@ -72,12 +74,21 @@ class Journal:
         """Publish something that is not stored."""
         self.bus.publish((event,))
 
-    async def load(self, thread_id: str) -> ThreadState:
-        """Fold a thread's whole log."""
-        state = ThreadState(thread_id)
-        for event in await self.store.events(thread_id):
-            state.apply(event)
+    async def fold(self, thread_id: str) -> ThreadState:
+        """The folded state of a thread, shared by all who look at it here, up to the last event."""
+        state = self.states.get(thread_id)
+        if state is None:
+            state = self.states.setdefault(thread_id, ThreadState(thread_id))
+        await self.catch_up(state)
         return state
+
+    async def catch_up(self, state: ThreadState) -> None:
+        """Fold in what was appended meanwhile, and tell the bus."""
+        news = await self.store.events(state.id, after=state.seq)
+        for event in news:
+            if event.seq == state.seq + 1:  # another task may have folded it first
+                state.apply(event)
+        await self.publish(news)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,15 +160,12 @@ class ThreadLog:
                 await self._catch_up()
                 raise
             for event in written:
-                if event.thread_id == self.state.id:
+                if event.thread_id == self.state.id and event.seq == self.state.seq + 1:
                     self.state.apply(event)
             await self.journal.publish(written)
 
     async def _catch_up(self) -> None:
-        news = await self.journal.store.events(self.state.id, after=self.state.seq)
-        for event in news:
-            self.state.apply(event)
-        await self.journal.publish(news)
+        await self.journal.catch_up(self.state)
 
     def _durable(self, events: Sequence[Event]) -> bool:
         """Sync before an effect may follow, and before anybody is told that a run rests."""

@@ -17,12 +17,14 @@ from bridle.types import events as ev
 from bridle.types.content import File, Image, Part, ToolCall, ToolResult
 from bridle.types.ids import message_id
 from bridle.types.messages import Message
+from bridle.types.permissions import Rule
 from bridle.types.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bridle.types.ops import Op
+    from bridle.types.tasks import Task
     from bridle.types.threads import Thread
 
 
@@ -48,6 +50,8 @@ class RunState:
     reservation: ev.BudgetReserved | None = None
     calls: list[CallState] = field(default_factory=list)
     last: Message | None = None
+    mode_id: str = "main"
+    head: str = ""
     model_id: str | None = None
     fallen: int = 0
     """How many of the fallback models were taken."""
@@ -69,7 +73,10 @@ class RunState:
         return [call for call in self.calls if not call.settled]
 
 
-@dataclass(slots=True)
+RULES_SETTING = "permissions"
+
+
+@dataclass(slots=True, weakref_slot=True)
 class ThreadState:
     """A thread up to event `seq`."""
 
@@ -80,7 +87,18 @@ class ThreadState:
     inputs: dict[str, Op] = field(default_factory=dict)
     run: RunState | None = None
     last_run: RunState | None = None
+    mode_id: str | None = None
+    models: dict[str, str] = field(default_factory=dict)
+    """The model of each mode, where the user chose one for the thread."""
+    subagent_models: dict[str, str] = field(default_factory=dict)
+    tasks: tuple[Task, ...] = ()
     grants: list[ev.PermissionGranted] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float = 0.0
+    rules: tuple[Rule, ...] = ()
+    """What the user changed of the rules in this thread."""
+    values: dict[str, Any] | None = None
+    """The application's state, once it was changed."""
     weight: int = 0
     """Characters of all messages: what the estimate of a request's size is made of."""
 
@@ -103,7 +121,13 @@ def _input_admitted(state: ThreadState, event: ev.InputAdmitted) -> None:
 
 
 def _run_started(state: ThreadState, event: ev.RunStarted) -> None:
-    state.run = RunState(run_id=event.run_id or "", start=event, model_id=event.model_id)
+    state.run = RunState(
+        run_id=event.run_id or "",
+        start=event,
+        model_id=event.model_id,
+        mode_id=event.mode_id,
+        head=event.head,
+    )
 
 
 def _run_paused(state: ThreadState, event: ev.RunPaused) -> None:
@@ -135,6 +159,8 @@ def _message_started(state: ThreadState, event: ev.MessageStarted) -> None:
 def _message_ended(state: ThreadState, event: ev.MessageEnded) -> None:
     message = event.message
     _add_message(state, message)
+    if event.run_id is None:  # copied from another thread
+        return
     run = _run(state)
     if message.role != "assistant":
         run.trail.clear()
@@ -152,6 +178,8 @@ def _usage_updated(state: ThreadState, event: ev.UsageUpdated) -> None:
     run = _run(state)
     run.usage = run.usage + event.usage
     run.cost_usd += event.cost_usd
+    state.usage = state.usage + event.usage
+    state.cost_usd += event.cost_usd
 
 
 def _budget_reserved(state: ThreadState, event: ev.BudgetReserved) -> None:
@@ -187,6 +215,42 @@ def _model_fell_back(state: ThreadState, event: ev.ModelFellBack) -> None:
     run.error = None
 
 
+def _mode_changed(state: ThreadState, event: ev.ModeChanged) -> None:
+    state.mode_id = event.mode_id
+    if state.run is not None:
+        state.run.mode_id = event.mode_id
+
+
+def _model_changed(state: ThreadState, event: ev.ModelChanged) -> None:
+    if event.model_id is None:
+        return
+    if event.scope == "thread":
+        state.models[event.mode_id] = event.model_id
+    if state.run is not None and state.run.mode_id == event.mode_id:
+        state.run.model_id = event.model_id
+
+
+def _prefix_broken(state: ThreadState, event: ev.PrefixBroken) -> None:
+    _run(state).head = event.head
+
+
+def _subagent_model_changed(state: ThreadState, event: ev.SubagentModelChanged) -> None:
+    state.subagent_models[event.agent_type or ""] = event.model_id
+
+
+def _tasks_updated(state: ThreadState, event: ev.TasksUpdated) -> None:
+    state.tasks = event.tasks
+
+
+def _settings_changed(state: ThreadState, event: ev.SettingsChanged) -> None:
+    if event.key == RULES_SETTING:
+        state.rules = msgspec.convert(event.value, tuple[Rule, ...])
+
+
+def _state_changed(state: ThreadState, event: ev.StateChanged) -> None:
+    state.values = event.state
+
+
 def _noted(state: ThreadState, event: ev.Noted) -> None:
     if event.code == "timer_expired" and state.run is not None:
         state.run.expired = True
@@ -219,6 +283,7 @@ def _approval_answered(state: ThreadState, event: ev.ApprovalAnswered) -> None:
     call.pending_kind = None
     call.stage = "decided"
     call.effect = "allow" if event.approved else "deny"
+    call.resumed = event.data
     if event.facts is not None:
         call.facts = event.facts
 
@@ -325,6 +390,13 @@ _HANDLERS: dict[type[ev.Event], Callable[[ThreadState, Any], None]] = {
     ev.BudgetSettled: _budget_settled,
     ev.BudgetExhausted: _budget_exhausted,
     ev.ErrorRaised: _error_raised,
+    ev.ModeChanged: _mode_changed,
+    ev.ModelChanged: _model_changed,
+    ev.PrefixBroken: _prefix_broken,
+    ev.TasksUpdated: _tasks_updated,
+    ev.SubagentModelChanged: _subagent_model_changed,
+    ev.SettingsChanged: _settings_changed,
+    ev.StateChanged: _state_changed,
     ev.ModelRetried: _model_retried,
     ev.ModelFellBack: _model_fell_back,
     ev.Noted: _noted,

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bridle.types.tools import CallFacts, Done, Failed, PendingKind, ToolSpec
+from bridle.types.tools import CallFacts, Done, Failed, PendingKind, Settlement, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bridle.types.content import ToolCall
+    from bridle.types.events import Event
     from bridle.types.ops import Send
+    from bridle.types.tasks import Task
     from bridle.types.threads import Thread
 
 
@@ -34,7 +36,15 @@ class Suspended:
     child: Child | None = None
 
 
-Outcome = Done | Failed | Suspended
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """A settlement with events that belong to it; they are recorded in the same commit."""
+
+    outcome: Settlement
+    events: tuple[Event, ...]
+
+
+Outcome = Done | Failed | Suspended | Recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +60,8 @@ class CallScope:
     workspace: str | None = None
     repeated: bool = False
     deps: Any = None
+    resumed: Any = None
+    tasks: tuple[Task, ...] = ()
     values: dict[str, Any] = field(default_factory=dict)
     progress: Callable[[str], None] = lambda _text: None
     output: Callable[[str, str], None] = lambda _stream, _text: None

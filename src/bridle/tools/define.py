@@ -20,7 +20,7 @@ import anyio.to_thread
 import msgspec
 
 from bridle.errors import ToolError, UserError
-from bridle.ports.tools import CallScope, Outcome, Suspended
+from bridle.ports.tools import CallScope, Outcome, Recorded, Suspended
 from bridle.tools.schema import Parameters
 from bridle.types.tools import CATEGORIES, CallFacts, Category, Done, Effect, Failed, ToolSpec
 
@@ -224,7 +224,7 @@ def context_of(scope: CallScope) -> ToolContext[Any]:
 
 def outcome(returned: object) -> Outcome:
     """Read what a tool function returned."""
-    if isinstance(returned, Done | Failed | Suspended):
+    if isinstance(returned, Done | Failed | Suspended | Recorded):
         return returned
     if returned is None:
         return Done("done")

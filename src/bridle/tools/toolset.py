@@ -50,6 +50,13 @@ class ToolSet:
             )
         return tool.describe(call)
 
+    def category(self, name: str) -> str | None:
+        """The category of a tool, where it does not depend on the arguments."""
+        tool = self._find(name)
+        if tool is None:
+            return None
+        return "other" if callable(tool.category) else tool.category
+
     async def execute(self, call: ToolCall, scope: CallScope) -> Outcome:
         """Run a call that the gate has let through."""
         tool = self._find(call.tool)

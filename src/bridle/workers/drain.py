@@ -12,11 +12,11 @@ import anyio
 from bridle.errors import BridleError, HeadMoved
 from bridle.gate.run import interrupted
 from bridle.journal.recorder import Journal, ThreadLog
-from bridle.journal.state import ThreadState
 from bridle.types.events import ErrorRaised, RunEnded
 from bridle.types.runs import Failure
 
 if TYPE_CHECKING:
+    from bridle.journal.state import ThreadState
     from bridle.ports.clock import Clock
     from bridle.types.threads import Owner
 
@@ -45,7 +45,7 @@ class Drain:
     owner: Owner
     clock: Clock
     lease_seconds: float = LEASE_SECONDS
-    _states: dict[str, ThreadState] = field(default_factory=dict)
+    _recent: dict[str, ThreadState] = field(default_factory=dict)
 
     async def run(self, thread_id: str) -> None:
         """Drain a thread; raises `ThreadInUse` when somebody else does.
@@ -55,9 +55,8 @@ class Drain:
         store = self.journal.store
         lease, taken = await store.take_lease(thread_id, self.owner, seconds=self.lease_seconds)
         await self.journal.publish((taken,))
-        state = self._states.pop(thread_id, None) or ThreadState(thread_id)
+        state = await self.journal.fold(thread_id)
         thread_log = ThreadLog(journal=self.journal, lease=lease, state=state)
-        await thread_log.refresh()
         failure = await self._guarded(thread_log)
         if failure is not None:
             raise failure
@@ -110,9 +109,11 @@ class Drain:
                 return error
 
     def _remember(self, state: ThreadState) -> None:
-        self._states[state.id] = state
-        while len(self._states) > REMEMBERED_THREADS:
-            self._states.pop(next(iter(self._states)))
+        """Keep the folds of the threads that were drained last alive."""
+        self._recent.pop(state.id, None)
+        self._recent[state.id] = state
+        while len(self._recent) > REMEMBERED_THREADS:
+            self._recent.pop(next(iter(self._recent)))
 
 
 async def _fail(thread_log: ThreadLog, error: Exception) -> None:

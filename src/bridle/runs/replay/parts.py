@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from bridle.types.tools import CallFacts, ToolSpec
 
 _head = msgspec.json.Decoder(RequestHead)
+EMITTED = (ev.TasksUpdated,)
+"""Events that tools record beside their results."""
+
 STOPPED = frozenset({"interrupted", "timeout", "cancelled"})
 """Kinds of results that a call gets from outside, not from its tool."""
 
@@ -114,7 +117,7 @@ class TapeRunner:
 
     tape: Tape
 
-    async def run(self, state: CallState, scope: CallScope) -> ev.ToolReturned | Suspended:
+    async def run(self, state: CallState, scope: CallScope) -> tuple[ev.Event, ...] | Suspended:
         """Wait for the place of the outcome in the log, and return it."""
         ended = self.tape.ahead(ev.ToolReturned, lambda e: e.call_id == state.call.id)
         parked = self.tape.ahead(ev.CallSuspended, lambda e: e.call_id == state.call.id)
@@ -124,8 +127,17 @@ class TapeRunner:
         if ended is None or ended.kind in STOPPED:  # it was running when the drain was stopped
             await self.tape.border()
             raise LeaseLost("the recorded drain ended while this call was running")
-        await self.tape.reach(ended)
-        return bare(ended)
+        events = [*self._emitted(state.call.id, ended), ended]
+        await self.tape.reach(events[0])
+        return tuple(bare(event) for event in events)
+
+    def _emitted(self, call_id: str, ended: ev.ToolReturned) -> list[ev.Event]:
+        """The events that a call recorded together with its result."""
+        return [
+            event
+            for event in self.tape.events[self.tape.position :]
+            if isinstance(event, EMITTED) and event.call_id == call_id and event.seq < ended.seq
+        ]
 
     def _suspended(self, parked: ev.CallSuspended) -> Suspended:
         begun = self.tape.ahead(ev.SubagentStarted, lambda e: e.call_id == parked.call_id)
@@ -211,10 +223,14 @@ class TapePreparer:
     async def __call__(self, state: ThreadState, wanted: Wanted) -> RunSetup:
         """Everything as it was when the run started."""
         started = wanted.started or self._started(wanted)
+        head_name = wanted.head or started.head
+        if wanted.started is not None and wanted.head is None:
+            broken = self.tape.ahead(ev.PrefixBroken, lambda e: e.run_id == started.run_id)
+            head_name = broken.head if broken is not None else head_name
         if not started.head:
             refused = self.tape.ahead(ev.ErrorRaised, lambda e: e.run_id == started.run_id)
             raise UserError(refused.error.message if refused is not None else "refused")
-        head = _head.decode(await self._blob(started.head))
+        head = _head.decode(await self._blob(head_name))
         policy = _policy.decode(await self._blob(started.policy))
         tools = TapeTools(self.tape, head.tools)
         return RunSetup(
@@ -228,7 +244,7 @@ class TapePreparer:
             budget=TapeBudget(self.tape),
             limits=started.limits,
             checks=TapeChecks(self.tape),
-            mode_id=started.mode_id,
+            mode_id=wanted.mode or started.mode_id,
         )
 
     def _started(self, wanted: Wanted) -> ev.RunStarted:

@@ -8,6 +8,7 @@ import msgspec
 
 from bridle.errors import HeadMoved, LeaseLost, ReplayDiverged
 from bridle.ports.store import Batch, Head, Store
+from bridle.runs.replay.tape import is_external
 from bridle.types.chain import GENESIS, link
 from bridle.types.events import DurableEvent, Event, encode_event
 
@@ -47,7 +48,7 @@ class ReplayStore:
 
     def inject(self) -> None:
         """Put back the events that others wrote at this place."""
-        while (event := self._tape.next) is not None and event.origin == "external":
+        while (event := self._tape.next) is not None and is_external(event):
             if self._tape.at_border:
                 return
             self._tape.injected += 1

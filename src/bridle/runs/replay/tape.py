@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 
 from bridle.errors import LeaseLost
-from bridle.types.events import DurableEvent, Event, LeaseTaken
+from bridle.types.events import DurableEvent, Event, LeaseTaken, MessageEnded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 E = TypeVar("E", bound=Event)
+
+
+def is_external(event: Event) -> bool:
+    """Whether an event was written by others than the drain."""
+    copied = isinstance(event, MessageEnded) and event.run_id is None
+    return copied or event.origin == "external"
 
 
 class Tape:

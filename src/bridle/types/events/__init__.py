@@ -36,12 +36,27 @@ from bridle.types.events.run import (
     RunStarted,
     Waiting,
 )
+from bridle.types.events.session import (
+    ModeChanged,
+    ModelChanged,
+    PlanApproved,
+    PlanRejected,
+    PlanSubmitted,
+    PrefixBroken,
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionOption,
+    StateChanged,
+    SubagentModelChanged,
+    TasksUpdated,
+)
 from bridle.types.events.thread import (
     FollowUpQueued,
     InputAdmitted,
     LeaseTaken,
     PermissionGranted,
     SettingsChanged,
+    ThreadChanged,
     ThreadCreated,
     ThreadDeleted,
     ThreadRenamed,
@@ -59,6 +74,7 @@ from bridle.types.events.tool import (
 
 DurableEvent = (
     ThreadCreated
+    | ThreadChanged
     | ThreadRenamed
     | ThreadDeleted
     | SettingsChanged
@@ -91,6 +107,17 @@ DurableEvent = (
     | ToolReturned
     | SubagentStarted
     | SubagentEnded
+    | ModeChanged
+    | ModelChanged
+    | PrefixBroken
+    | QuestionAsked
+    | QuestionAnswered
+    | PlanSubmitted
+    | PlanApproved
+    | PlanRejected
+    | TasksUpdated
+    | StateChanged
+    | SubagentModelChanged
 )
 AnyLiveEvent = (
     MessageDelta | ToolInputStarted | ToolInputDelta | ToolInputEnded | ToolProgress | ShellOutput
@@ -132,11 +159,20 @@ __all__ = [
     "MessageDelta",
     "MessageEnded",
     "MessageStarted",
+    "ModeChanged",
+    "ModelChanged",
     "ModelFellBack",
     "ModelRetried",
     "Noted",
     "PermissionDecided",
     "PermissionGranted",
+    "PlanApproved",
+    "PlanRejected",
+    "PlanSubmitted",
+    "PrefixBroken",
+    "QuestionAnswered",
+    "QuestionAsked",
+    "QuestionOption",
     "Recipe",
     "RunEnded",
     "RunPaused",
@@ -144,9 +180,13 @@ __all__ = [
     "RunStarted",
     "SettingsChanged",
     "ShellOutput",
+    "StateChanged",
     "SubagentEnded",
+    "SubagentModelChanged",
     "SubagentStarted",
+    "TasksUpdated",
     "TextRetracted",
+    "ThreadChanged",
     "ThreadCreated",
     "ThreadDeleted",
     "ThreadRenamed",

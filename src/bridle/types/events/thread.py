@@ -17,6 +17,14 @@ class ThreadCreated(Event, frozen=True, kw_only=True, tag="thread_created"):
     thread: Thread
 
 
+class ThreadChanged(Event, frozen=True, kw_only=True, tag="thread_changed"):
+    """A session came to this thread from another one."""
+
+    origin: ClassVar[Origin] = "external"
+
+    previous_thread_id: str | None
+
+
 class ThreadRenamed(Event, frozen=True, kw_only=True, tag="thread_renamed"):
     """The thread has another title."""
 
@@ -76,3 +84,4 @@ class PermissionGranted(Event, frozen=True, kw_only=True, tag="permission_grante
     scope: str
     matches: str
     owner: str
+    consumes: tuple[str, ...] = ()
