@@ -14,7 +14,7 @@ import h11
 from anyio.abc import SocketAttribute
 from anyio.lowlevel import current_token
 
-from bridle.errors import ModelError
+from bridle.errors import ConfigError, ModelError
 from bridle.models.connection import MAX_HEAD, Dialer, close
 from bridle.models.proxies import Origin, Proxy, proxy_for, split_url
 
@@ -77,12 +77,11 @@ class HttpClient:
     ) -> HttpResponse:
         """Send a request and wait for the head of its response, whatever its status.
 
-        Raises ModelError: `unavailable`, `timeout`, `cut` or `protocol`. The caller closes the
-        response.
+        Raises ModelError: `unavailable`, `timeout`, `cut` or `protocol`; ConfigError for a URL or a
+        header that cannot be sent. The caller closes the response.
         """
         origin, target = split_url(url)
         proxy = proxy_for(origin, self._environ)
-        link = await self._link(origin, proxy)
         all_headers = [("Host", origin.host_header), ("User-Agent", "bridle"), *headers]
         if proxy is not None and origin.scheme == "http":
             target = f"http://{origin.authority}{target}"
@@ -90,12 +89,11 @@ class HttpClient:
                 all_headers.append(("Proxy-Authorization", proxy.authorization))
         if body or method in {"POST", "PUT", "PATCH"}:
             all_headers.append(("Content-Length", str(len(body))))
-        response = HttpResponse(client=self, link=link)
+        request = _request(method, target, all_headers, origin)
+        response = HttpResponse(client=self, link=await self._link(origin, proxy))
         started = False
         try:
-            await response.start(
-                h11.Request(method=method, target=target, headers=all_headers), body
-            )
+            await response.start(request, body)
             started = True
         finally:
             if not started:
@@ -286,6 +284,19 @@ class HttpResponse:
 
     def _garbage(self, error: Exception) -> ModelError:
         return ModelError(f"{self._host} does not speak HTTP/1.1: {error}", kind="protocol")
+
+
+def _request(
+    method: str, target: str, headers: list[tuple[str, str]], origin: Origin
+) -> h11.Request:
+    """Build the head of a request. The error names no value: a header may hold a key."""
+    try:
+        return h11.Request(method=method, target=target, headers=headers)
+    except (h11.LocalProtocolError, UnicodeEncodeError):
+        raise ConfigError(
+            f"The request to {origin.authority} cannot be sent: its path or one of its headers "
+            "(a key?) holds a line break or another character that HTTP does not allow"
+        ) from None
 
 
 def _has_input(stream: ByteStream) -> bool:

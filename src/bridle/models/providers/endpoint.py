@@ -101,9 +101,9 @@ class Endpoint:
     async def _check(self, response: HttpResponse) -> None:
         status = response.status
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if status == 200 and not kind.startswith(_NOT_EVENTS):
+        if 200 <= status < 300 and not kind.startswith(_NOT_EVENTS):
             return
-        body = await response.read(MAX_ERROR_BYTES)
+        body = await _read_refusal(response)
         complaint = read_complaint(body)
         if status >= 400 or (kind == "application/json" and b'"error"' in body):
             raise provider_error(
@@ -150,6 +150,16 @@ def join_url(base: str, path: str) -> str:
     if not mark:
         return url
     return f"{url}{'&' if '?' in path else '?'}{query}"
+
+
+async def _read_refusal(response: HttpResponse) -> bytes:
+    """The body of a refusal, as much of it as comes; its status is what counts."""
+    with anyio.move_on_after(_AFTERMATH_SECONDS):
+        try:
+            return await response.read(MAX_ERROR_BYTES)
+        except ModelError:
+            pass
+    return b""
 
 
 async def _receive(response: HttpResponse, decoder: Decoder) -> bytes:
