@@ -209,8 +209,8 @@ async def test_descriptors_stay_flat(bare: Shell) -> None:
 
 async def test_a_killed_keeper_is_replaced(bare: Shell) -> None:
     await bare("true")
-    os.kill(KEEPER._pid, signal.SIGKILL)
-    os.waitpid(KEEPER._pid, 0)
+    os.kill(KEEPER.pid, signal.SIGKILL)
+    os.waitpid(KEEPER.pid, 0)
     assert (await bare("echo again")).stdout == "again\n"
 
 
@@ -219,7 +219,7 @@ async def test_a_killed_warden_takes_its_tree_with_it(bare: Shell, mark: str) ->
         while not survivors(mark):
             await anyio.sleep(0.02)
         pid = int(survivors(mark)[-1].split(":")[0])
-        while _parent(pid) != KEEPER._pid:
+        while _parent(pid) != KEEPER.pid:
             pid = _parent(pid)
         os.kill(pid, signal.SIGKILL)
 
