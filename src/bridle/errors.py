@@ -131,6 +131,10 @@ class BudgetBlocked(StoreError):
         super().__init__(message)
 
 
+class RequestAbandoned(RunError):
+    """A model request was given up because the drain pauses; the run goes on later."""
+
+
 class ReplayDiverged(RunError):
     """A replayed run did something that its log does not hold."""
 

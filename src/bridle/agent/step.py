@@ -14,7 +14,7 @@ import anyio
 import msgspec
 
 from bridle.agent.stream import Draft
-from bridle.errors import BudgetBlocked, HeadMoved, ModelError
+from bridle.errors import BudgetBlocked, HeadMoved, ModelError, RequestAbandoned
 from bridle.gate.decide import terms_of
 from bridle.journal.recorder import Extra, ThreadLog
 from bridle.ports.model import Answer, ModelRequest
@@ -55,13 +55,17 @@ NextDelay = Callable[[ModelError, int], float | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Makes one request of a run. `cut_reason` tells why a cancelled stream was cut."""
+    """Makes one request of a run.
+
+    `cut_reason` tells why a cancelled stream was cut; None when the drain only pauses, so that the
+    request is made again later.
+    """
 
     log: ThreadLog
     setup: RunSetup
     clock: Clock
     next_delay: NextDelay
-    cut_reason: Callable[[], StopReason]
+    cut_reason: Callable[[], StopReason | None]
 
     async def take(self, run: RunState) -> None:
         """Ask the model once; what comes of it is in the log when this returns."""
@@ -76,6 +80,8 @@ class Step:
             self._check_refusal(run, draft)
         except ModelError as error:
             await self._failed(run, draft, error)
+        except RequestAbandoned:
+            await self._abandon(run, draft)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await self._cut(run, draft)
@@ -211,7 +217,29 @@ class Step:
         )
 
     async def _cut(self, run: RunState, draft: Draft) -> None:
-        await self._record(run, self._costed(draft.cut(self.cut_reason()), None), [])
+        stop = self.cut_reason()
+        if stop is None:
+            await self._abandon(run, draft)
+        else:
+            await self._record(run, self._costed(draft.cut(stop), None), [])
+
+    async def _abandon(self, run: RunState, draft: Draft) -> None:
+        """Settle a request that was given up, and take back what it had shown."""
+        events, extra = self._given_up(run, draft)
+        await self.log.result(*events, extra=extra)
+
+    def _given_up(self, run: RunState, draft: Draft) -> tuple[list[ev.Event], Extra]:
+        shown = draft.characters
+        usage = Usage(output_tokens=shown // CHARACTERS_PER_TOKEN)
+        price = self.setup.model.price
+        cost = price.cost(usage) if price is not None else 0.0
+        settled, spent = self._settlement(run, usage, cost, estimated=True)
+        events: list[ev.Event] = [settled]
+        if shown:
+            events.append(
+                ev.TextRetracted(run_id=run.run_id, message_id=draft.message_id, characters=shown)
+            )
+        return events, Extra(spent=(spent,))
 
     async def _record(self, run: RunState, answer: Answer, decisions: list[ev.Event]) -> None:
         settled, spent = self._settlement(
@@ -232,16 +260,7 @@ class Step:
 
     async def _failed(self, run: RunState, draft: Draft, error: ModelError) -> None:
         """Record the failure, and whether the request is made again."""
-        shown = draft.characters
-        usage = Usage(output_tokens=shown // CHARACTERS_PER_TOKEN)
-        price = self.setup.model.price
-        cost = price.cost(usage) if price is not None else 0.0
-        settled, spent = self._settlement(run, usage, cost, estimated=True)
-        events: list[ev.Event] = [settled]
-        if shown:
-            events.append(
-                ev.TextRetracted(run_id=run.run_id, message_id=draft.message_id, characters=shown)
-            )
+        events, extra = self._given_up(run, draft)
         attempt = run.failures + 1
         delay = self.next_delay(error, attempt)
         fallback = self._fallback(run, error) if delay is None else None
@@ -269,7 +288,7 @@ class Step:
                     why=str(error),
                 )
             )
-        await self.log.result(*events, extra=Extra(spent=(spent,)))
+        await self.log.result(*events, extra=extra)
         if delay is not None:
             await self.clock.sleep(delay)
 

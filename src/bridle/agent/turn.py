@@ -60,9 +60,10 @@ class Turn:
     prepare: Prepare
     clock: Clock
     next_delay: NextDelay
-    stopping: Callable[[], bool]
     _setup: RunSetup | None = None
     _suspects: set[str] = field(default_factory=set)
+    _pausing: bool = False
+    _asking: bool = False
     _news: anyio.Event = field(default_factory=anyio.Event)
     _work: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     _deadline: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -71,7 +72,7 @@ class Turn:
         """Do everything that can be done now."""
         unsubscribe = self.log.journal.bus.subscribe(self._hear, thread_id=self.log.state.id)
         try:
-            while not self.stopping():
+            while not self._pausing:
                 try:
                     if not await self._advance():
                         return
@@ -83,6 +84,12 @@ class Turn:
             raise
         finally:
             unsubscribe()
+
+    def pause(self) -> None:
+        """Rest at the next safe boundary: a request is given up, running calls are waited for."""
+        self._pausing = True
+        if self._asking:
+            self._work.cancel()
 
     async def _advance(self) -> bool:
         """Take one decision; False when nothing can go on."""
@@ -115,7 +122,11 @@ class Turn:
             return True
         if await self._hear_steers(run):
             return True
-        await self._within_time(run, lambda: self._step(setup).take(run))
+        self._asking = True
+        try:
+            await self._within_time(run, lambda: self._step(setup).take(run))
+        finally:
+            self._asking = False
         return True
 
     # --- beginning -------------------------------------------------------------------------
@@ -389,7 +400,9 @@ class Turn:
         with anyio.CancelScope() as self._work, self.clock.deadline(left) as self._deadline:
             await work()
 
-    def _cut_reason(self) -> StopReason:
+    def _cut_reason(self) -> StopReason | None:
+        if self._pausing:
+            return None
         return "timeout" if self._deadline.cancel_called else "interrupted"
 
     async def _expire(self, run: RunState) -> None:

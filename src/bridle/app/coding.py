@@ -13,8 +13,12 @@ from bridle.app.config import Agent
 from bridle.app.harness import Harness
 from bridle.app.models import model_registry
 from bridle.app.workspace import Workspace
+from bridle.context.environment import environment_facts
+from bridle.context.instructions import load_instructions
+from bridle.context.prompt import NO_TOOL, coding_prompt
 from bridle.errors import UserError, suggest
 from bridle.models.choose import choose
+from bridle.ports.clock import SystemClock
 from bridle.spec.compile import Compiled, compile_spec
 from bridle.spec.load import find_spec, load_spec
 from bridle.spec.model import HarnessSpec
@@ -23,13 +27,6 @@ from bridle.types.permissions import PROFILES, Policy, Profile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-INSTRUCTIONS = """You are a coding agent. You work in the directory {root} with the tools you have.
-Look before you change something, make the smallest change that does the task, and run the tests
-when there are any. A call that is denied stays denied: find another way or say what you need.
-When you are done, say in a few sentences what you did and what is left."""
-
-NO_TOOL_INSTRUCTIONS = "You answer from what you are told. You have no tools."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +55,11 @@ def coding_harness(options: RunOptions) -> Harness:
     compiled = _compiled(options, root)
     registry = model_registry(options.environ)
     chosen = choose(registry, flag=options.model, provider=options.provider, spec=compiled.model)
-    workspace = Workspace(root, sandbox=options.sandbox or compiled.sandbox)
-    instructions = INSTRUCTIONS.format(root=root) if compiled.tools else NO_TOOL_INSTRUCTIONS
+    sandbox = options.sandbox or compiled.sandbox
+    workspace = Workspace(root, sandbox=sandbox)
     return Harness(
         id=compiled.name,
-        agent=Agent(instructions=instructions, name=compiled.name),
+        agent=Agent(instructions=_instructions(compiled, root, sandbox), name=compiled.name),
         model=chosen.id,
         store=options.store,
         resource_id=resource_of(root),
@@ -72,6 +69,14 @@ def coding_harness(options: RunOptions) -> Harness:
         checks=compiled.checks and options.checks and compiled.tools,
         resolve_model=registry.resolve,
     )
+
+
+def _instructions(compiled: Compiled, root: Path, sandbox: str) -> str:
+    if not compiled.tools:
+        return NO_TOOL
+    loaded = load_instructions(Path(resource_of(root)), root)
+    facts = environment_facts(root, now=SystemClock().now(), sandbox=sandbox)
+    return coding_prompt(environment=facts, instructions=loaded.text)
 
 
 def _compiled(options: RunOptions, root: Path) -> Compiled:

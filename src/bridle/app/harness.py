@@ -100,7 +100,6 @@ class Harness:
         )
         self._tasks = HostedTasks()
         self._engine: Engine | None = None
-        self._stopping = False
         self._close: Callable[[], Any] | None = None
         self._beats: Heartbeats | None = None
         self._sessions: list[Session] = []
@@ -134,11 +133,14 @@ class Harness:
             ),
             next_delay=next_delay,
             tasks=self._tasks.group,
-            stopping=lambda: self._stopping,
         )
         self._beats = Heartbeats(clock, self._tasks.group)
         for heartbeat in self._heartbeats:
             self._beats.register(heartbeat)
+
+    def pause(self) -> None:
+        """Rest at the next safe boundary; open runs can be resumed, here or elsewhere."""
+        self._open().dispatcher.drain.pause()
 
     async def destroy(self) -> None:
         """End what still runs, with an outcome, and close the store."""

@@ -17,8 +17,6 @@ from bridle.workers.dispatcher import Dispatcher
 from bridle.workers.drain import Drain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from anyio.abc import TaskGroup
 
     from bridle.agent.setup import Prepare
@@ -54,13 +52,12 @@ def build_engine(
     prepare: Prepare,
     next_delay: NextDelay,
     tasks: TaskGroup,
-    stopping: Callable[[], bool],
 ) -> Engine:
     """Put journal, drains and dispatcher together."""
     journal = Journal(store=store, bus=Bus())
 
     def make_turn(log: ThreadLog) -> Turn:
-        return Turn(log=log, prepare=prepare, clock=clock, next_delay=next_delay, stopping=stopping)
+        return Turn(log=log, prepare=prepare, clock=clock, next_delay=next_delay)
 
     drain = Drain(journal=journal, make_turn=make_turn, owner=this_process(), clock=clock)
     dispatcher = Dispatcher(journal=journal, drain=drain, tasks=tasks)

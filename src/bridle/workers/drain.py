@@ -32,6 +32,10 @@ class Turn(Protocol):
         """Do everything that can be done now."""
         ...
 
+    def pause(self) -> None:
+        """Rest at the next safe boundary."""
+        ...
+
 
 MakeTurn = Callable[[ThreadLog], Turn]
 
@@ -45,6 +49,8 @@ class Drain:
     owner: Owner
     clock: Clock
     lease_seconds: float = LEASE_SECONDS
+    paused: bool = False
+    _turns: dict[str, Turn] = field(default_factory=dict)
     _recent: dict[str, ThreadState] = field(default_factory=dict)
 
     async def run(self, thread_id: str) -> None:
@@ -57,10 +63,19 @@ class Drain:
         await self.journal.publish((taken,))
         state = await self.journal.fold(thread_id)
         thread_log = ThreadLog(journal=self.journal, lease=lease, state=state)
-        failure = await self._guarded(thread_log)
+        try:
+            failure = await self._guarded(thread_log)
+        finally:
+            self._turns.pop(thread_id, None)
         if failure is not None:
             raise failure
         self._remember(thread_log.state)
+
+    def pause(self) -> None:
+        """Let every drain rest at its next safe boundary; runs stay open and can be resumed."""
+        self.paused = True
+        for turn in self._turns.values():
+            turn.pause()
 
     async def _guarded(self, thread_log: ThreadLog) -> BridleError | None:
         """Drain beside the task that keeps the lease; what stops it is returned, not grouped."""
@@ -81,7 +96,9 @@ class Drain:
         return failure
 
     async def _drain(self, thread_log: ThreadLog) -> None:
-        turn = self.make_turn(thread_log)
+        turn = self._turns[thread_log.state.id] = self.make_turn(thread_log)
+        if self.paused:
+            turn.pause()
         while True:
             try:
                 await turn.drain()
@@ -96,6 +113,8 @@ class Drain:
                 )
             except HeadMoved:
                 await thread_log.refresh()
+                if self.paused:
+                    return
             else:
                 return
 

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 
 from bridle.agent.setup import RequestHead, RunSetup, Wanted
-from bridle.errors import LeaseLost, ModelError, UserError
+from bridle.errors import LeaseLost, ModelError, RequestAbandoned, UserError
 from bridle.gate.decide import Decider
 from bridle.permissions.card import card
 from bridle.permissions.evaluate import evaluate
@@ -74,9 +74,12 @@ class TapeModel:
         retracted = self.tape.ahead(ev.TextRetracted, lambda e: e.message_id == name)
         if retracted is not None and retracted.seq == settled.seq + 1:
             yield TextDelta("x" * retracted.characters)
-        raise self._failure(request.run_id)
+        failure = self._failure(request.run_id)
+        if failure is None:
+            raise RequestAbandoned("the drain paused during this request")
+        raise failure
 
-    def _failure(self, run_id: str) -> ModelError:
+    def _failure(self, run_id: str) -> ModelError | None:
         retried = self.tape.ahead(ev.ModelRetried, lambda e: e.run_id == run_id)
         failed = self.tape.ahead(ev.ErrorRaised, lambda e: e.run_id == run_id)
         fell = self.tape.ahead(ev.ModelFellBack, lambda e: e.run_id == run_id)
@@ -85,8 +88,7 @@ class TapeModel:
         if failed is not None and (retried is None or failed.seq < retried.seq):
             kind = failed.error.type
             return ModelError(failed.error.message, kind=kind)  # type: ignore[arg-type]
-        why = retried.why if retried is not None else "unknown"
-        return ModelError(why, kind="unavailable")
+        return ModelError(retried.why, kind="unavailable") if retried is not None else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,10 @@ from bridle.app.coding import RunOptions, coding_harness
 from bridle.errors import ConfigError, UserError
 from bridle.runs.summary import RunSummary, summarise
 from bridle.surfaces.cli import exits
+from bridle.surfaces.cli.interact import answer_all, can_ask
 from bridle.surfaces.cli.output import data, json_line, talk
 from bridle.surfaces.cli.render import Progress, result_json
+from bridle.surfaces.cli.signals import Signals
 from bridle.types.events import AnyEvent, encode_event
 from bridle.types.limits import DEFAULT_MAX_STEPS, Limits
 
@@ -115,10 +117,20 @@ def _options(flags: dict[str, Any]) -> RunOptions:
 async def _main(options: RunOptions, job: Job) -> int:
     harness = coding_harness(options)
     async with harness:
+        signals = Signals(harness.pause)
         session = await _session(harness, job)
+        signals.install()
         run_id = await _begin(session, job)
         result = await session.wait(run_id)
+        asks = job.format == "text" and options.answerable and can_ask()
+        while asks and result.pending and signals.received is None:
+            if not await answer_all(session, result):
+                break
+            result = await session.wait(run_id)
         summary = await _summary(session, run_id)
+    if signals.exit_code is not None and summary.reason is None:
+        talk("stopped; go on with: bridle run --continue")
+        return signals.exit_code
     code = exits.exit_code(result.reason, result.verdict, result.error)
     _print(job, summary, result, code)
     return code
