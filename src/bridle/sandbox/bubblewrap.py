@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bridle.ports.sandbox import Launch
-from bridle.sandbox import cgroups, mounts
+from bridle.sandbox import cgroups, mounts, proxy, seccomp
 from bridle.sandbox.environment import clean
 
 if TYPE_CHECKING:
@@ -38,13 +38,28 @@ class Bubblewrap:
     async def enter(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str] | None = None
     ) -> AsyncIterator[Launch]:
-        """Turn a command into a bubblewrap command."""
-        yield self.launch(argv, cwd=cwd, env=env)
+        """Turn a command into a bubblewrap command, with a proxy when only hosts are allowed."""
+        fds = [_filter()]
+        try:
+            if self.policy.network != "hosts":
+                yield self.launch(argv, cwd=cwd, env=env, fds=fds)
+                return
+            async with proxy.serving(self.policy.allowed_hosts) as way:
+                fds.append(way.descriptor)
+                argv = proxy.behind(argv, descriptor=4)
+                yield self.launch(argv, cwd=cwd, env={**(env or {}), **proxy.VARIABLES}, fds=fds)
+        finally:
+            os.close(fds[0])
 
     def launch(
-        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        env: Mapping[str, str] | None = None,
+        fds: Sequence[int] = (),
     ) -> Launch:
-        """What is executed for a command."""
+        """What is executed for a command; the first descriptor is its seccomp filter."""
         policy = self.policy
         bounds = cgroups.plan(policy.limits)
         plan = mounts.plan(policy)
@@ -56,13 +71,15 @@ class Bubblewrap:
         command = tuple(argv)
         if bounds.process_limit is not None:
             command = limited(command, bounds.process_limit)
-        inside = ("--chdir", os.path.abspath(cwd), "--", *command)
+        seccomp_filter = ("--seccomp", "3") if fds else ()
+        inside = (*seccomp_filter, "--chdir", os.path.abspath(cwd), "--", *command)
         return Launch(
             argv=(self.program, *NAMESPACES, *self.more, *network, *_base(policy), *views, *inside),
             cwd="/",
             env=clean(os.environ, allow=policy.env, extra=env) | {"TMPDIR": "/tmp"},
             rlimits=bounds.rlimits,
             groups=bounds.groups,
+            fds=tuple(fds),
             shadows=tuple(mount.path for mount in shadows),
             guarded=(*guarded, *_links(policy)),
         )
@@ -78,6 +95,14 @@ class Bubblewrap:
             f"network: {describe_network(policy)}",
             *cgroups.plan(policy.limits).notes,
         )
+
+
+def _filter() -> int:
+    """A pipe that holds the compiled filter, as bubblewrap takes it."""
+    read, write = os.pipe()
+    os.write(write, seccomp.compile_filter(network=True))
+    os.close(write)
+    return read
 
 
 def limited(argv: tuple[str, ...], processes: int) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from bridle.sandbox.shadows import is_placeholder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from bridle.ports.sandbox import SandboxPolicy
 
@@ -55,6 +55,29 @@ def plan(policy: SandboxPolicy) -> list[Mount]:
                 found[parent] = Mount(parent, "writable", is_dir=True, exists=True)
         found[path] = Mount(path, view, is_dir, exists)
     return [found[path] for path in sorted(found)]
+
+
+@functools.lru_cache(maxsize=64)
+def writable_roots(policy: SandboxPolicy) -> tuple[str, ...]:
+    """The real directories that may be written, without those that the policy keeps as they are."""
+    kept = {os.path.realpath(path) for path in policy.read_only}
+    roots = [os.path.realpath(path) for path in (policy.root, *policy.writable)]
+    found = [path for path in roots if path not in kept]
+    return (*found, *([os.path.realpath(policy.temp)] if policy.temp else []))
+
+
+@functools.lru_cache(maxsize=64)
+def kept_in_writable(policy: SandboxPolicy) -> tuple[str, ...]:
+    """What is protected although it lies in a writable directory, by its own name."""
+    roots = writable_roots(policy)
+    return tuple(
+        path.rstrip("/") for path in policy.read_only if lies_in(os.path.realpath(path), roots)
+    )
+
+
+def lies_in(path: str, roots: Iterable[str]) -> bool:
+    """Whether a real path is one of the roots or below one."""
+    return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
 
 
 def view_of(path: str, mounts: dict[str, Mount]) -> View | None:

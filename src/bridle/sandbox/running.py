@@ -11,6 +11,7 @@ import anyio
 
 from bridle.errors import RunError, ToolError
 from bridle.ports.processes import Exit
+from bridle.sandbox.groups import only
 from bridle.sandbox.output import Capture
 from bridle.sandbox.spawn import Link
 
@@ -191,7 +192,7 @@ class Conversation:
                 tasks.start_soon(listen)
                 await process.wait()
         except BaseExceptionGroup as group:
-            error = _only(group)
+            error = only(group)
         if error is not None:
             raise error
 
@@ -219,14 +220,6 @@ class Conversation:
 
 class _TooMuch(Exception):
     """The command said more than it may."""
-
-
-def _only(group: BaseExceptionGroup) -> BaseException:
-    """The one error in a group of one; else the group."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
 
 
 def explain(
