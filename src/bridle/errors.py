@@ -13,6 +13,7 @@ BridleError
       HeadMoved         somebody appended first; look again
       LeaseLost         another owner drains the thread now
       BudgetBlocked     the ledger has no room for the reservation
+    RequestAbandoned  a model request was given up; the run stays open
     ReplayDiverged    the run did not repeat itself
   ToolError         told to the model as a result; the run goes on
 """
