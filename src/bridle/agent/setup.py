@@ -31,6 +31,7 @@ class RequestHead(msgspec.Struct, frozen=True, kw_only=True):
     system: str
     tools: tuple[ToolSpec, ...]
     settings: ModelSettings = ModelSettings()
+    history: int | None = None
 
     def blob(self) -> bytes:
         """The bytes that the log names by their hash."""

@@ -14,6 +14,7 @@ import anyio
 import msgspec
 
 from bridle.agent.stream import Draft
+from bridle.context.window import newest
 from bridle.errors import BudgetBlocked, HeadMoved, ModelError, RequestAbandoned
 from bridle.gate.decide import terms_of
 from bridle.journal.recorder import Extra, ThreadLog
@@ -181,7 +182,7 @@ class Step:
         head = self.setup.head
         return ModelRequest(
             system=head.system,
-            messages=self.log.state.messages,
+            messages=newest(self.log.state.messages, head.history),
             tools=head.tools,
             settings=msgspec.structs.replace(
                 head.settings, max_output_tokens=self._output_limit(run, room)

@@ -11,7 +11,8 @@ from bridle.app.parts.state import StateShape
 from bridle.delegation.subagent import Subagent, subagent_tool
 from bridle.errors import ConfigError, suggest
 from bridle.gate.batch import Concurrency
-from bridle.ports.model import Model, ModelSettings
+from bridle.models.packs import Tuning, tune
+from bridle.ports.model import Model
 from bridle.tools.define import Tool
 from bridle.tools.toolset import ToolSet
 from bridle.types.limits import Limits
@@ -41,7 +42,7 @@ class Blueprint:
     limits: Limits = field(default_factory=Limits)
     state: StateShape = field(default_factory=lambda: StateShape(None))
     fallbacks: tuple[str, ...] = ()
-    settings: ModelSettings = field(default_factory=ModelSettings)
+    tuning: Callable[[str], Tuning] = tune
     checks: Checks | None = None
     concurrency: Concurrency = field(default_factory=Concurrency)
     model_auth: Callable[[str], Any] | None = None
@@ -92,6 +93,11 @@ class Blueprint:
         own = [tool for tool in kind.tools if tool.name not in self.policy.removed]
         known = {tool.name for tool in own}
         return [*own, *(tool for tool in shared if tool.name not in known)]
+
+    def output(self, state: ThreadState) -> Any:
+        """The type of the answers in a thread's present mode, where they have one."""
+        mode = self.mode(state.mode_id)
+        return mode.agent_for(self.context(state, mode, {})).output
 
     def toolset(self, state: ThreadState) -> ToolSet:
         """The tools of a thread's present mode."""

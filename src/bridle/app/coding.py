@@ -18,6 +18,7 @@ from bridle.context.instructions import load_instructions
 from bridle.context.prompt import NO_TOOL, coding_prompt
 from bridle.errors import UserError, suggest
 from bridle.models.choose import choose
+from bridle.models.packs import Tuning, tune
 from bridle.ports.clock import SystemClock
 from bridle.spec.compile import Compiled, compile_spec
 from bridle.spec.load import find_spec, load_spec
@@ -26,7 +27,7 @@ from bridle.types.limits import Limits
 from bridle.types.permissions import PROFILES, Policy, Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,8 @@ def coding_harness(options: RunOptions) -> Harness:
         id=compiled.name,
         agent=Agent(instructions=_instructions(compiled, root, sandbox), name=compiled.name),
         model=chosen.id,
+        fallbacks=[registry.full_id(name) for name in compiled.fallbacks],
+        tuning=_tuning(compiled, chosen.id),
         store=options.store,
         resource_id=resource_of(root),
         workspace=workspace if compiled.tools else None,
@@ -77,6 +80,16 @@ def _instructions(compiled: Compiled, root: Path, sandbox: str) -> str:
     loaded = load_instructions(Path(resource_of(root)), root)
     facts = environment_facts(root, now=SystemClock().now(), sandbox=sandbox)
     return coding_prompt(environment=facts, instructions=loaded.text)
+
+
+def _tuning(compiled: Compiled, model_id: str) -> Callable[[str], Tuning]:
+    """How models are used; what the spec says wrongly is told before anything runs."""
+
+    def tuning(name: str) -> Tuning:
+        return tune(name, profile=compiled.profile, pack=compiled.pack, explicit=compiled.tuning)
+
+    tuning(model_id)
+    return tuning
 
 
 def _compiled(options: RunOptions, root: Path) -> Compiled:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from bridle.app.output import schema_of
 from bridle.errors import UserError, suggest
 from bridle.types.permissions import PROFILES, VERDICT_ALIASES, Policy, Rule, Verdict
 from bridle.types.tools import CATEGORIES
@@ -23,14 +24,24 @@ Out = TypeVar("Out")
 
 @dataclass(frozen=True, slots=True)
 class Agent(Generic[Deps, Out]):
-    """Who answers: its instructions, its tools, and what it may use."""
+    """Who answers: its instructions, its tools, and what it may use.
+
+    `output` is the type of the answer (a msgspec Struct, a dataclass, a pydantic model, or plain
+    containers): the model is asked for it and `RunResult.output` holds it.
+    """
 
     instructions: str
     name: str = "agent"
     tools: Sequence[Tool] = ()
     model: str | None = None
+    output: type[Out] | None = None
     limits: Limits | None = None
     deps: Any = None
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the answer, where it must have a form."""
+        return None if self.output is None else schema_of(self.output)
 
 
 @dataclass(frozen=True, slots=True)

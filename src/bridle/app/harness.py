@@ -22,6 +22,7 @@ from bridle.app.wiring import build_engine, open_store
 from bridle.app.workspace import Workspace, workspace_checks, workspace_tools
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
+from bridle.models.packs import Tuning, tune
 from bridle.models.retry import next_delay
 from bridle.ports.clock import Clock, SystemClock
 from bridle.ports.ids import random_ids
@@ -63,6 +64,7 @@ class Harness:
         resolve_model: ResolveModel | None = None,
         model_auth: Callable[[str], Any] | None = None,
         model_use_counts: Mapping[str, int] | None = None,
+        tuning: Callable[[str], Tuning] = tune,
         ports: Ports | None = None,
     ) -> None:
         check_kinds(subagents)
@@ -96,6 +98,7 @@ class Harness:
             state=StateShape(state),
             checks=workspace_checks(place) if checks and place is not None else None,
             model_auth=model_auth,
+            tuning=tuning,
             use_counts=model_use_counts or {},
         )
         self._tasks = HostedTasks()

@@ -17,9 +17,12 @@ from bridle.agent.setup import RequestHead, RunSetup, Wanted
 from bridle.errors import ConfigError, suggest
 from bridle.gate.decide import Decider
 from bridle.gate.run import Runner
+from bridle.models.packs import Tuning, fitted
+from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.card import card
 from bridle.permissions.evaluate import evaluate
 from bridle.tools.toolset import ToolSet
+from bridle.types.limits import Limits
 from bridle.types.permissions import Policy
 
 if TYPE_CHECKING:
@@ -53,15 +56,17 @@ class Preparer:
         mode = blueprint.mode(wanted.mode or state.mode_id)
         values = _context_values(wanted)
         agent = mode.agent_for(blueprint.context(state, mode, values))
-        tools = ToolSet(self._tools(kind, agent, state), deps=agent.deps)
-        head = await self._head(wanted, kind, agent, tools)
-        policy = await self._policy(wanted)
         model_id, model = await self._model(state, wanted, kind, mode, agent)
         self._check_price(model)
-        limits = blueprint.limits if agent.limits is None else agent.limits.within(blueprint.limits)
+        tuning = blueprint.tuning(model_id)
+        offered = _surface(self._tools(kind, agent, state), tuning)
+        tools = ToolSet(offered, deps=agent.deps)
+        head = await self._head(wanted, kind, agent, tools, tuning)
+        policy = await self._policy(wanted)
+        limits = _limits(blueprint.limits, agent.limits, tuning)
         return RunSetup(
             model_id=model_id,
-            model=model,
+            model=fitted(model, tuning),
             fallbacks=blueprint.fallbacks,
             head=head,
             policy=policy,
@@ -96,13 +101,19 @@ class Preparer:
         kind: Subagent | None,
         agent: Agent[Any, Any],
         tools: ToolSet,
+        tuning: Tuning,
     ) -> RequestHead:
         if wanted.head:
             blob = await self.store.blob(wanted.head)
             if blob is not None:
                 return _head.decode(blob)
         system = kind.instructions if kind is not None else agent.instructions
-        return RequestHead(system=system, tools=tools.specs, settings=self.blueprint.settings)
+        return RequestHead(
+            system=system,
+            tools=tools.specs,
+            settings=tuning.settings(output_schema=agent.output_schema),
+            history=tuning.history,
+        )
 
     async def _policy(self, wanted: Wanted) -> Policy:
         today = self.blueprint.policy
@@ -165,3 +176,17 @@ def _context_values(wanted: Wanted) -> dict[str, object]:
     if wanted.send is not None:
         return wanted.send.context
     return wanted.started.context if wanted.started is not None else {}
+
+
+def _surface(tools: list[Tool], tuning: Tuning) -> list[Tool]:
+    """The tools that a model of this kind is offered."""
+    if tuning.tools == "all":
+        return tools
+    return [tool for tool in tools if tuning.tools == "core" and tool.name in CORE_TOOLS]
+
+
+def _limits(harness: Limits, agent: Limits | None, tuning: Tuning) -> Limits:
+    limits = harness if agent is None else agent.within(harness)
+    if tuning.max_steps is None:
+        return limits
+    return limits.within(Limits(max_steps=tuning.max_steps))

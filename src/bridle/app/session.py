@@ -203,7 +203,8 @@ class Session:
         waiting = await self._pending_rows()
         if place is None and not waiting:
             raise ConfigError(f"There is no run {run_id} in thread {self.thread_id}.")
-        return result_of(summarise(run_id, await self.run_events(run_id)), waiting)
+        summary = summarise(run_id, await self.run_events(run_id))
+        return result_of(summary, waiting, self._engine.blueprint.output(self._attachment.state))
 
     async def rested(self, run_id: str) -> None:
         """Wait until nothing of the thread is being worked on; raises what stopped it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bridle.types.limits import Limits
 from bridle.types.permissions import Policy
@@ -11,6 +11,15 @@ from bridle.types.permissions import Policy
 if TYPE_CHECKING:
     from bridle.spec.model import HarnessSpec
 
+TUNING = (
+    "temperature",
+    "reasoning",
+    "context_window",
+    "max_output_tokens",
+    "tool_call_format",
+    "history",
+    "max_steps",
+)
 WRITING_TOOLS = ("write_file",)
 SHELL_TOOLS = ("bash",)
 
@@ -21,6 +30,10 @@ class Compiled:
 
     name: str
     model: str | None
+    fallbacks: tuple[str, ...]
+    profile: str | None
+    pack: str | None
+    tuning: dict[str, Any]
     policy: Policy
     limits: Limits
     sandbox: str
@@ -45,6 +58,10 @@ def compile_spec(spec: HarnessSpec, *, root: str | None = None) -> Compiled:
     return Compiled(
         name=spec.name,
         model=spec.model_policy.primary,
+        fallbacks=tuple(spec.model_policy.fallbacks),
+        profile=spec.model_policy.profile,
+        pack=spec.model_policy.pack,
+        tuning={name: getattr(spec.model_policy, name) for name in TUNING},
         policy=Policy(profile=execution.approval_profile, removed=removed, root=root),
         limits=Limits(**given),
         sandbox=execution.sandbox,

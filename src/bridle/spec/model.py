@@ -15,9 +15,19 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class ModelPolicy(Section, frozen=True, kw_only=True):
-    """Which model answers."""
+    """Which model answers, and how it is used."""
 
     primary: str | None = None
+    fallbacks: list[str] = []
+    profile: str | None = None
+    pack: str | None = None
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
+    reasoning: Literal["off", "low", "medium", "high"] | None = None
+    context_window: Positive | None = None
+    max_output_tokens: Positive | None = None
+    tool_call_format: Literal["native", "strict-json", "prompt"] | None = None
+    history: Positive | None = None
+    max_steps: Positive | None = None
 
 
 class ExecutionPolicy(Section, frozen=True, kw_only=True):
