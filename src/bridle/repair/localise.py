@@ -13,7 +13,7 @@ from bridle.repair.workspace import is_test_file
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bridle.repair.tests_runner import Baseline
+    from bridle.repair.tests_runner import Baseline, Lines
 
 Place = tuple[str, int]
 INDIRECT = 0.45
@@ -83,12 +83,14 @@ def rank_statements(sources: dict[str, Source], baseline: Baseline) -> list[Susp
             found = [scores[path, n] for n in range(first, last + 1) if (path, n) in scores]
             if found:
                 direct[node] = Suspect(source, node, first, max(found))
-    suspects = [*direct.values(), *_indirect(sources, direct)]
+    suspects = [*direct.values(), *_indirect(sources, direct, baseline.import_lines)]
     return sorted(suspects, key=lambda s: (-s.score, s.source.path, s.line))
 
 
-def _indirect(sources: dict[str, Source], direct: dict[ast.AST, Suspect]) -> list[Suspect]:
-    """Definitions that run at import: headers of functions, constants, class attributes."""
+def _indirect(
+    sources: dict[str, Source], direct: dict[ast.AST, Suspect], import_lines: Lines
+) -> list[Suspect]:
+    """What runs at import: headers of functions, constants, class attributes, and their makers."""
     used: dict[str, float] = {}
     headers: dict[ast.AST, float] = {}
     for node, suspect in direct.items():
@@ -99,6 +101,7 @@ def _indirect(sources: dict[str, Source], direct: dict[ast.AST, Suspect]) -> lis
             headers[outer] = max(headers.get(outer, 0.0), suspect.score)
             outer = suspect.source.enclosing(outer, Definition)
     found = []
+    makers: dict[ast.AST | None, float] = {}
     for source in sources.values():
         for node, first, _ in source.statements:
             if node in direct:
@@ -106,6 +109,11 @@ def _indirect(sources: dict[str, Source], direct: dict[ast.AST, Suspect]) -> lis
             score = headers.get(node, 0.0)
             if source.function_of(node) is None:
                 score = max([score, *(used.get(name, 0.0) for name in defined(node))])
+            elif first in import_lines.get(source.path, _NOTHING):
+                function = source.function_of(node)
+                if function not in makers:
+                    makers[function] = max((used.get(n, 0.0) for n in _all_names(function)), default=0)
+                score = max(score, makers[function])
             if score:
                 found.append(Suspect(source, node, first, INDIRECT * score))
     return found
@@ -119,6 +127,13 @@ def _names(node: ast.AST) -> set[str]:
         elif isinstance(child, ast.Attribute):
             found.add(child.attr)
     return found
+
+
+def _all_names(node: ast.AST | None) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node is not None else set()
+
+
+_NOTHING: set[int] = set()
 
 
 def defined(node: ast.AST) -> set[str]:

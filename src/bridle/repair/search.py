@@ -161,7 +161,8 @@ class Search:
         suite = evaluator.baseline.suite_seconds
         reserve = 1.5 + 1.5 * suite
         share = 1.0 if len(evaluator.targets) == 1 else PARTIAL_SHARE
-        until = self.clock.spent + share * (self.clock.left - reserve)
+        last = self.clock.budget - reserve
+        until = self.clock.spent + share * (last - self.clock.spent)
         order = iter(queue)
         plausible: list[Candidate] = []
         partial: list[Candidate] = []
@@ -174,6 +175,9 @@ class Search:
                         self._work, evaluator, order, found, plausible, partial, until, grace
                     )
             fresh = [c for c in smallest(plausible) if id(c) not in rejected]
+            if not fresh and not partial and until < last:
+                until = last
+                continue
             if not fresh:
                 return partial
             for candidate in fresh[:3]:
@@ -185,7 +189,7 @@ class Search:
                     return []
                 rejected.add(id(candidate))
             rejected.update(id(c) for c in fresh)
-            if self.clock.spent >= until:
+            if self.clock.spent >= last:
                 return partial
 
     async def _work(

@@ -72,6 +72,7 @@ class Server:
             self._suite = suite
             self._functions = Functions(self._root + "/")
             self._serve()
+            os._exit(0)
 
         code = load(self._hello, then)
         tracer.stop()
