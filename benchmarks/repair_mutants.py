@@ -29,7 +29,7 @@ def files(root: Path, sources: list[str]) -> list[Path]:
     ]
 
 
-def cosmic_ray_mutants(root: Path, paths: list[Path]):
+def cosmic_ray_mutants(paths: list[Path]):
     import cosmic_ray.plugins
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.mutating import mutate_code
@@ -53,7 +53,7 @@ def cosmic_ray_mutants(root: Path, paths: list[Path]):
     return found, make
 
 
-def mutmut_mutants(root: Path, paths: list[Path]):
+def mutmut_mutants(paths: list[Path]):
     from mutmut.mutation.file_mutation import create_mutations, deep_replace
 
     found, made = [], {}
@@ -85,7 +85,7 @@ def main() -> None:
     lists = []
     for tool, maker in (("cosmic-ray", cosmic_ray_mutants), ("mutmut", mutmut_mutants)):
         with contextlib.redirect_stdout(sys.stderr):
-            found, make = maker(root, paths)
+            found, make = maker(paths)
         random.Random(f"{seed}:{root.name}:{tool}").shuffle(found)
         lists.append((tool, found, make))
     seen = set()

@@ -16,6 +16,7 @@ import difflib
 import json
 import os
 import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -98,6 +99,12 @@ def killed_mutants(package: dict, place: Path, args: argparse.Namespace) -> list
     return found
 
 
+def cpu_seconds() -> float:
+    """CPU time of this process and of all that it has waited for."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
 def attempt(package: dict, place: Path, mutant: dict, args: argparse.Namespace) -> dict:
     """Repair one mutant and check the result independently."""
     root = args.work / "repairing" / package["name"]
@@ -105,11 +112,11 @@ def attempt(package: dict, place: Path, mutant: dict, args: argparse.Namespace) 
     copy_project(place, root)
     (root / mutant["path"]).write_text(mutant["code"], encoding="utf-8")
     original = (place / mutant["path"]).read_text(encoding="utf-8")
-    began = time.monotonic()
+    began, spent = time.monotonic(), cpu_seconds()
     report = anyio.run(
         lambda: try_edits(root, python=args.tools, time_budget=args.budget, workers=args.workers)
     )
-    seconds = time.monotonic() - began
+    seconds, cpu = time.monotonic() - began, cpu_seconds() - spent
     status, same = report.status, False
     if status == "fixed":
         _, expected = suite(args.tools, place, timeout=300)
@@ -131,6 +138,8 @@ def attempt(package: dict, place: Path, mutant: dict, args: argparse.Namespace) 
         "status": status,
         "same_as_original": same,
         "seconds": round(seconds, 1),
+        "cpu_seconds": round(cpu, 1),
+        "load": round(os.getloadavg()[0], 1),
         "tried": report.tried,
         "candidates": report.candidates,
         "failed": report.failed,
@@ -149,12 +158,14 @@ def summary(rows: list[dict]) -> None:
             continue
         fixed = [row for row in chosen if row["status"] == "fixed"]
         in_time = [row for row in fixed if row["seconds"] <= 60]
+        in_cpu = [row for row in fixed if row["cpu_seconds"] <= 60]
         wrong = sum(row["status"] == "wrong" for row in chosen)
         same = sum(row["same_as_original"] for row in fixed)
         middle = statistics.median(row["seconds"] for row in fixed) if fixed else 0
         print(
             f"{name}: {len(in_time)} of {len(chosen)} killed mutants fixed within 60 s "
-            f"({100 * len(in_time) / len(chosen):.0f} %), {wrong} wrong, "
+            f"({100 * len(in_time) / len(chosen):.0f} %), {len(in_cpu)} within 60 CPU seconds "
+            f"({100 * len(in_cpu) / len(chosen):.0f} %), {wrong} wrong, "
             f"{same} restored the original text, median {middle:.1f} s"
         )
 
@@ -184,7 +195,7 @@ def main() -> None:
                 file.write(json.dumps({"index": index, **row}) + "\n")
             bug = " / ".join(line.replace("  ", "") for line in row["bug"])[:150]
             print(
-                f"{row['package']:15} {index} {row['status']:10} {row['seconds']:5.1f} s "
+                f"{row['package']:15} {index} {row['status']:10} {row['seconds']:5.1f} s {row['cpu_seconds']:5.1f} cpu "
                 f"{row['tried']:5} tried  {row['tool']}:{row['operator']}  {bug}",
                 flush=True,
             )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import anyio
 
-from bridle.repair.report import Progress
 from bridle.repair.tool import try_edits
+
+if TYPE_CHECKING:
+    from bridle.repair.report import Progress
 
 
 def main() -> int:

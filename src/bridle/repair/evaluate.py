@@ -65,7 +65,11 @@ class Evaluator:
             tests=None, overlay=overlay, limit=self._limit(), silence=20.0, total=self._total()
         )
         outcome = read_answer(await self.cold.run(whole))
-        if outcome.complete and not outcome.failed and len(outcome.runs) >= len(self.baseline.tests):
+        if (
+            outcome.complete
+            and not outcome.failed
+            and len(outcome.runs) >= len(self.baseline.tests)
+        ):
             return "passes"
         broken = set(outcome.failed) - set(self.targets)
         return "breaks" if broken or not outcome.complete else "partial"

@@ -43,8 +43,20 @@ def line_scores(baseline: Baseline) -> dict[Place, float]:
         ochiai = bad / math.sqrt(total * (bad + good))
         dstar = bad**2 / (good + total - bad) if good + total - bad else math.inf
         scores[place] = 0.75 * ochiai + 0.25 * (dstar / (dstar + 2) if dstar < math.inf else 1.0)
+    if baseline.errors:
+        _blame_imports(scores, baseline)
     _raise_by_tracebacks(scores, baseline)
     return scores
+
+
+def _blame_imports(scores: dict[Place, float], baseline: Baseline) -> None:
+    """Where tests cannot be collected, what ran at import is all there is to suspect."""
+    named = {path for run in baseline.errors.values() for path, _ in run.frames}
+    for path, lines in baseline.import_lines.items():
+        if not is_test_file(path):
+            for line in lines:
+                known = scores.get((path, line), 0.0)
+                scores[path, line] = max(known, 0.2 if path in named else 0.1)
 
 
 def _counts(baseline: Baseline, tests: Iterable[str]) -> dict[Place, int]:
@@ -112,7 +124,9 @@ def _indirect(
             elif first in import_lines.get(source.path, _NOTHING):
                 function = source.function_of(node)
                 if function not in makers:
-                    makers[function] = max((used.get(n, 0.0) for n in _all_names(function)), default=0)
+                    makers[function] = max(
+                        (used.get(n, 0.0) for n in _all_names(function)), default=0
+                    )
                 score = max(score, makers[function])
             if score:
                 found.append(Suspect(source, node, first, INDIRECT * score))

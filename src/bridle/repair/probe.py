@@ -131,7 +131,7 @@ class Probe:
 
 @asynccontextmanager
 async def open_probe(setup: Setup, *, patience: float = 60.0) -> AsyncIterator[Probe]:
-    """Start a probe and wait until its tests are collected; every process of it ends with the block.
+    """Start a probe and wait for its tests; every process of it ends with the block.
 
     Raises ProbeFailed when the runner cannot start or takes longer than `patience`.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -94,9 +95,7 @@ def normalised(source: Source, edit: Edit) -> tuple[str, int, int, str]:
 
 def naturalness(site: Site, edit: Edit) -> float:
     """Prefer words that the function already uses, then those of the file; distrust long edits."""
-    words = set(WORD.findall(edit.new)) - set(
-        WORD.findall(site.source.text[edit.start : edit.end])
-    )
+    words = set(WORD.findall(edit.new)) - set(WORD.findall(site.source.text[edit.start : edit.end]))
     share = 1.0
     for word in words:
         if word in site.local_names:
@@ -154,11 +153,12 @@ def hot_order(candidate: Candidate, root: str) -> dict[str, Any]:
 
 
 def parses(candidate: Candidate) -> bool:
-    """Tell whether the edited text is still Python."""
+    """Tell whether the edited text is Python; the child of a hot candidate finds out itself."""
+    if candidate.hot:
+        return True
     try:
-        if candidate.hot:
-            compile(segment(candidate.source, candidate.edit)[2], "<edit>", "exec", dont_inherit=True)
-        else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             compile(candidate.text, "<edit>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
         return False

@@ -22,7 +22,7 @@ from bridle.repair.workspace import copy_project, read_sources, source_files
 if TYPE_CHECKING:
     from pathlib import Path
 
-MOST_CANDIDATES = 40_000
+MOST_CANDIDATES = 12_000
 GRACE_SECONDS = 1.5
 TRACE_SHARE = 0.15
 PARTIAL_SHARE = 0.6
@@ -220,9 +220,7 @@ class Search:
             if len(plausible) > start and self.clock.spent >= grace[0]:
                 return
             if found.tried % 20 == 0:
-                self.clock.tell(
-                    "search", "trying edits", tried=found.tried, of=found.candidates
-                )
+                self.clock.tell("search", "trying edits", tried=found.tried, of=found.candidates)
 
     async def _second(
         self, found: Found, partial: list[Candidate], changes: dict[str, str]

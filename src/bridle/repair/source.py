@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import UnionType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import UnionType
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -56,9 +59,7 @@ class Source:
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """The parent of every node."""
-        return {
-            child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)
-        }
+        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
     def offset(self, line: int, column: int) -> int:
         """Turn a line and a UTF-8 column into an index into the text."""
@@ -122,10 +123,8 @@ class Source:
     @cached_property
     def statements(self) -> list[tuple[ast.AST, int, int]]:
         """Every statement and except clause with the first and last line of its own header."""
-        found: list[tuple[ast.AST, int, int]] = []
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
-                found.append((node, *header_lines(node)))
+        kinds = ast.stmt | ast.ExceptHandler | ast.match_case
+        found = [(n, *header_lines(n)) for n in ast.walk(self.tree) if isinstance(n, kinds)]
         return sorted(found, key=lambda item: (item[1], item[2]))
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
 
 Lines = dict[str, set[int]]
-FIRST_LIMIT = 6.0
+FIRST_LIMIT = 4.0
 HUNG_AT_MOST = 4
 TRACED_FAILING = 30
 TRACE_FACTOR = 12.0
@@ -114,7 +114,9 @@ def read_answer(answer: Answer) -> Outcome:
             case _:
                 pass
     if open_test is not None:
-        found.runs[open_test] = TestRun(outcome="timeout", seconds=FIRST_LIMIT, message="time limit")
+        found.runs[open_test] = TestRun(
+            outcome="timeout", seconds=FIRST_LIMIT, message="time limit"
+        )
         found.hung = open_test
     return found
 

@@ -11,7 +11,7 @@ import anyio
 
 from bridle.repair.patch import replacements, unified
 from bridle.repair.probe import ProbeFailed
-from bridle.repair.report import OnProgress, Replacement, RepairReport, SuspectLine
+from bridle.repair.report import OnProgress, RepairReport, Replacement, SuspectLine
 from bridle.repair.search import Clock, Found, Search
 from bridle.repair.workspace import read_sources
 
@@ -33,7 +33,7 @@ async def try_edits(
     every process, also when it is cancelled. `python` is the interpreter that runs the tests; by
     default the project's own virtual environment, else this one.
     """
-    place = Path(root).resolve()
+    place = Path(root).resolve()  # noqa: ASYNC240  once, before anything runs
     clock = Clock(budget=time_budget, on_progress=on_progress)
     if not hasattr(os, "fork"):
         return RepairReport(status="error", message="Repair needs a system with fork().")
@@ -42,7 +42,7 @@ async def try_edits(
     with tempfile.TemporaryDirectory(prefix="bridle-repair-", ignore_cleanup_errors=True) as name:
         search = Search(
             original=place,
-            scratch=Path(name).resolve(),
+            scratch=Path(name),
             python=python or own_python(place),
             workers=workers or min(4, os.cpu_count() or 1),
             clock=clock,

@@ -55,9 +55,7 @@ def is_test_file(path: str) -> bool:
 
 def source_files(root: Path) -> list[str]:
     """List the project's own modules that may be edited, relative to the root."""
-    return sorted(
-        path for path in _python_files(root, root) if not is_test_file(path)
-    )
+    return sorted(path for path in _python_files(root, root) if not is_test_file(path))
 
 
 def _python_files(folder: Path, root: Path) -> Iterator[str]:

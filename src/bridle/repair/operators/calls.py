@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from bridle.repair.operators.names import alike
@@ -25,7 +26,7 @@ def exchanged_arguments(site: Site) -> Iterator[Edit]:
     for node in site.nodes:
         if isinstance(node, ast.Call | ast.Tuple):
             parts = node.args if isinstance(node, ast.Call) else node.elts
-            for one, other in zip(parts, parts[1:], strict=False):
+            for one, other in pairwise(parts):
                 start, end = site.source.span(one)[0], site.source.span(other)[1]
                 between = site.source.text[site.source.span(one)[1] : site.source.span(other)[0]]
                 new = site.text(other) + between + site.text(one)
@@ -70,39 +71,35 @@ def added_arguments(site: Site) -> Iterator[Edit]:
 
 
 def _keywords(site: Site, name: str) -> dict[str, float]:
-    found = {keyword: 0.5 for keyword in site.vocabulary.keywords.get(name, ())}
+    found = dict.fromkeys(site.vocabulary.keywords.get(name, ()), 0.5)
     for parameter in site.vocabulary.parameters.get(name, ()):
         found.setdefault(parameter, 0.35)
     if not found:
         pool: Counter[str] = Counter()
         for counter in site.vocabulary.keywords.values():
             pool.update(counter)
-        found = {keyword: 0.12 for keyword in ordered(pool, limit=6)}
+        found = dict.fromkeys(ordered(pool, limit=6), 0.12)
     return found
 
 
 def _values(site: Site, name: str, keyword: str) -> dict[str, float]:
     found: dict[str, float] = {}
-    for call in site.vocabulary.calls.get(name, ()):
-        for given in call.keywords:
-            if given.arg == keyword:
-                found[site.text(given.value)] = 1.0
-    for calls in site.vocabulary.calls.values():
-        for call in calls:
-            for given in call.keywords:
-                if given.arg == keyword:
-                    found.setdefault(site.text(given.value), 0.6)
+    for function, calls in site.vocabulary.calls.items():
+        given = [k.value for call in calls for k in call.keywords if k.arg == keyword]
+        for value in given:
+            share = 1.0 if function == name else 0.6
+            found[site.text(value)] = max(share, found.get(site.text(value), 0.0))
     if keyword in site.local_names or keyword in site.global_names:
         found[keyword] = 1.0
-    attr = site.vocabulary.by_base.get("self", {})
+    attr = site.vocabulary.by_base.get("self", Counter())
     for own in (keyword, f"_{keyword}"):
         if own in attr:
             found[f"self.{own}"] = 0.9
-    for value in ("True", "False", "None"):
-        found.setdefault(value, 0.4)
-    for value in ordered(site.local_names, limit=6):
-        found.setdefault(value, 0.3)
-    return {value: found[value] for value in list(found)[:PARTS]}
+    for text in ("True", "False", "None"):
+        found.setdefault(text, 0.4)
+    for text in ordered(site.local_names, limit=6):
+        found.setdefault(text, 0.3)
+    return {text: found[text] for text in list(found)[:PARTS]}
 
 
 def _positional(site: Site, node: ast.Call, name: str) -> dict[str, float]:
@@ -191,7 +188,11 @@ def unwrapped(site: Site) -> Iterator[Edit]:
 
 def wrapped(site: Site) -> Iterator[Edit]:
     """A call too few: a conversion, a method, or a function that the file calls so elsewhere."""
-    own = [n for n, calls in site.vocabulary.calls.items() if n and any(len(c.args) == 1 for c in calls)]
+    own = [
+        n
+        for n, calls in site.vocabulary.calls.items()
+        if n and any(len(c.args) == 1 for c in calls)
+    ]
     common = Counter({n: len(site.vocabulary.calls[n]) for n in own if n in site.global_names})
     functions = [*WRAPPERS, *ordered(common, but=WRAPPERS, limit=PARTS)]
     for node in site.nodes:

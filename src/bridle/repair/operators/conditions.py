@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from bridle.repair.operators.site import ordered
@@ -24,7 +25,7 @@ def and_or(site: Site) -> Iterator[Edit]:
             continue
         symbol = "and" if isinstance(node.op, ast.And) else "or"
         other = "or" if symbol == "and" else "and"
-        for left, right in zip(node.values, node.values[1:], strict=False):
+        for left, right in pairwise(node.values):
             place = site.token(left, right, symbol)
             if place is not None:
                 yield site.change(*place, other, "boolean", 0.95)

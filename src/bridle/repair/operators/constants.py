@@ -146,7 +146,7 @@ def _like(text: str, value: str) -> str:
 
 
 def patterns(site: Site) -> Iterator[Edit]:
-    """Small changes inside a pattern or format: a quantifier, an anchor, a flag, a letter's case."""
+    """Small changes inside a pattern or format: a quantifier, an anchor, a letter's case."""
     for node in site.nodes:
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             continue

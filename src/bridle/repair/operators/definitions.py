@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from bridle.repair.operators.names import alike
-from bridle.repair.operators.site import ordered
+from bridle.repair.operators.site import error_names, ordered
 from bridle.repair.operators.statements import inserted
 from bridle.repair.source import Definition, Function
 
@@ -37,7 +37,7 @@ USUAL_DECORATORS = ("property", "staticmethod", "classmethod")
 
 def exceptions(site: Site) -> Iterator[Edit]:
     """The wrong exception raised or caught."""
-    for node in _error_names(site.node):
+    for node in error_names(site.node):
         own = site.text(node)
         found: dict[str, float] = {}
         for index, name in enumerate(ordered(site.vocabulary.exceptions, but=[own], limit=8)):
@@ -53,14 +53,6 @@ def exceptions(site: Site) -> Iterator[Edit]:
                 if isinstance(site.node, ast.ExceptHandler):
                     joined = f"({own}, {name})"
                     yield site.replace(node, joined, "exception", weight / 3)
-
-
-def _error_names(node: ast.AST) -> list[ast.expr]:
-    if isinstance(node, ast.Raise) and node.exc is not None:
-        return [node.exc.func if isinstance(node.exc, ast.Call) else node.exc]
-    if isinstance(node, ast.ExceptHandler) and node.type is not None:
-        return list(node.type.elts) if isinstance(node.type, ast.Tuple) else [node.type]
-    return []
 
 
 def loops(site: Site) -> Iterator[Edit]:
@@ -91,20 +83,21 @@ def _iterables(site: Site, target: ast.expr) -> dict[str, float]:
                 found[f"{base}.{name}"] = 0.35 * (0.6 + 0.6 * alike(stem, name.lower()))
     for name in ordered(site.global_names, limit=8):
         found.setdefault(name, 0.12 * (0.6 + 0.6 * alike(stem, name.lower())))
-    for other in ast.walk(site.source.tree):
-        if isinstance(other, ast.For | ast.comprehension):
-            text = site.text(other.iter)
-            if len(text) < 60:
-                same = site.text(other.target) == site.text(target)
-                found.setdefault(text, 0.6 if same else 0.2)
+    own = site.text(target)
+    for bound, text in site.vocabulary.loops:
+        found.setdefault(text, 0.6 if bound == own else 0.2)
     pairs = isinstance(target, ast.Tuple)
     for name in ordered(pool, limit=8):
-        for shape in ("enumerate({})", "{}.items()", "zip({0}, {0})") if pairs else (
-            "range({})",
-            "range(len({}))",
-            "reversed({})",
-            "sorted({})",
-            "{}.values()",
+        for shape in (
+            ("enumerate({})", "{}.items()", "zip({0}, {0})")
+            if pairs
+            else (
+                "range({})",
+                "range(len({}))",
+                "reversed({})",
+                "sorted({})",
+                "{}.values()",
+            )
         ):
             found.setdefault(shape.format(name), 0.35 if pairs else 0.2)
     return found
@@ -139,8 +132,7 @@ def decorators(site: Site) -> Iterator[Edit]:
     for text in [*known, *(u for u in usual if u not in known)]:
         if text not in have:
             weight = 0.5 if text in usual else 0.4
-            for kind_edit in inserted(site, node, f"@{text}", "decorator", weight, before=True):
-                yield kind_edit
+            yield from inserted(site, node, f"@{text}", "decorator", weight, before=True)
 
 
 def scopes(site: Site) -> Iterator[Edit]:

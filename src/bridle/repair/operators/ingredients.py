@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from bridle.repair.operators.names import alike
-from bridle.repair.operators.site import callee, last_name, ordered
+from bridle.repair.operators.site import LONGEST, callee, last_name, ordered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from bridle.repair.operators.site import Site
     from bridle.repair.source import Edit
 
-LONGEST = 80
 POOL = 14
 
 
@@ -50,15 +49,12 @@ def _expressions(site: Site) -> dict[str, float]:
     """Calls, attributes and sums of the enclosing function, then of the file."""
     pool: Counter[str] = Counter()
     near: Counter[str] = Counter()
-    inside = set(ast.walk(site.function)) if site.function is not None else set()
-    for node in ast.walk(site.source.tree):
-        if isinstance(node, ast.Call | ast.Attribute | ast.BinOp | ast.Subscript) and not isinstance(
-            getattr(node, "ctx", None), ast.Store
-        ):
-            text = site.text(node)
-            if len(text) <= LONGEST and "\n" not in text:
-                (near if node in inside else pool)[text] += 1
-    found = {text: 0.22 for text in ordered(near, limit=2 * POOL)}
+    function = site.function
+    first = function.lineno if function is not None else 0
+    last = (function.end_lineno or first) if function is not None else -1
+    for line, text in site.vocabulary.expressions:
+        (near if first <= line <= last else pool)[text] += 1
+    found = dict.fromkeys(ordered(near, limit=2 * POOL), 0.22)
     for text in ordered(pool, limit=POOL):
         found.setdefault(text, 0.08)
     return found
@@ -75,17 +71,21 @@ def argument_values(site: Site) -> Iterator[Edit]:
         for keyword in node.keywords:
             if keyword.arg is None:
                 continue
-            found: dict[str, float] = {}
-            if keyword.arg in site.local_names:
-                found[keyword.arg] = 0.7
-            for base in ("self", "cls"):
-                for own in (keyword.arg, f"_{keyword.arg}"):
-                    if own in site.vocabulary.by_base.get(base, ()):
-                        found[f"{base}.{own}"] = 0.5
-            found.update(_if_blank(site, keyword.value, found))
-            for text, weight in found.items():
-                if text != site.text(keyword.value):
-                    yield site.replace(keyword.value, text, "argument", weight)
+            for text, weight in _keyword_values(site, keyword.arg, keyword.value).items():
+                yield site.replace(keyword.value, text, "argument", weight)
+
+
+def _keyword_values(site: Site, name: str, value: ast.expr) -> dict[str, float]:
+    found: dict[str, float] = {}
+    if name in site.local_names:
+        found[name] = 0.7
+    for base in ("self", "cls"):
+        for own in (name, f"_{name}"):
+            if own in site.vocabulary.by_base.get(base, ()):
+                found[f"{base}.{own}"] = 0.5
+    found.update(_if_blank(site, value, found))
+    own_text = site.text(value)
+    return {text: weight for text, weight in found.items() if text != own_text}
 
 
 def _arguments(site: Site, node: ast.Call, index: int, arg: ast.expr) -> dict[str, float]:

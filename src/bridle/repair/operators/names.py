@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
@@ -112,7 +113,7 @@ def attributes(site: Site) -> Iterator[Edit]:
         start = end - len(node.attr)
         if site.source.text[start:end] != node.attr:
             continue
-        found: dict[str, float] = {other: 0.6 for other in RELATED.get(node.attr, ())}
+        found: dict[str, float] = dict.fromkeys(RELATED.get(node.attr, ()), 0.6)
         if isinstance(node.value, ast.Name):
             same = site.vocabulary.by_base.get(node.value.id)
             if same is not None:
@@ -137,7 +138,7 @@ def owners(site: Site) -> Iterator[Edit]:
             if base == "self" and node.attr in site.local_names:
                 yield site.replace(node, node.attr, "attribute", 0.35)
         elif isinstance(node, ast.Name) and "self" in site.local_names and node.id != "self":
-            known = site.vocabulary.by_base.get("self", {})
+            known = site.vocabulary.by_base.get("self", Counter())
             if node.id in known or f"_{node.id}" in known:
                 attr = node.id if node.id in known else f"_{node.id}"
                 yield site.replace(node, f"self.{attr}", "attribute", 0.35)

@@ -31,6 +31,7 @@ ATOMS = (
     ast.DictComp,
     ast.JoinedStr,
 )
+LONGEST = 80
 LOOSE_PARENTS = (ast.Call, ast.keyword, ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign)
 
 
@@ -59,8 +60,14 @@ class Vocabulary:
         self.decorators: Counter[str] = Counter()
         self.keywords: dict[str, Counter[str]] = {}
         self.parameters: dict[str, list[str]] = {}
+        self.expressions: list[tuple[int, str]] = []
+        self.loops: list[tuple[str, str]] = []
+        self.global_names = _global_names(source)
         for node in ast.walk(source.tree):
             self._add(node, source)
+            self._add_expression(node, source)
+        for name in self.global_names:
+            self.global_names[name] = self.names[name]
 
     def _add(self, node: ast.AST, source: Source) -> None:
         match node:
@@ -76,12 +83,8 @@ class Vocabulary:
                 self._add_constant(node, source)
             case ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
                 self._add_assignment(node, source)
-            case ast.Raise() if node.exc is not None:
-                called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-                self.exceptions[source.segment(called)] += 1
-            case ast.ExceptHandler() if node.type is not None:
-                kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
-                for kind in kinds:
+            case ast.Raise() | ast.ExceptHandler():
+                for kind in error_names(node):
                     self.exceptions[source.segment(kind)] += 1
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self._add_function(node, source)
@@ -90,6 +93,18 @@ class Vocabulary:
                     self.decorators[source.segment(decorator)] += 1
             case _:
                 pass
+
+    def _add_expression(self, node: ast.AST, source: Source) -> None:
+        if isinstance(node, ast.For | ast.comprehension):
+            text = source.segment(node.iter)
+            if len(text) < LONGEST:
+                self.loops.append((source.segment(node.target), text))
+        if not isinstance(node, ast.Call | ast.Attribute | ast.BinOp | ast.Subscript):
+            return
+        if not isinstance(getattr(node, "ctx", None), ast.Store):
+            text = source.segment(node)
+            if len(text) <= LONGEST and "\n" not in text:
+                self.expressions.append((node.lineno, text))
 
     def _add_call(self, node: ast.Call) -> None:
         name = callee(node)
@@ -173,22 +188,10 @@ class Site:
             function = self.source.function_of(function)
         return found
 
-    @cached_property
+    @property
     def global_names(self) -> Counter[str]:
         """Names of the module, by how often the file uses them."""
-        bound: set[str] = set()
-        for node in self.source.tree.body:
-            if isinstance(node, Definition):
-                bound.add(node.name)
-            elif isinstance(node, ast.Import | ast.ImportFrom):
-                bound |= {(a.asname or a.name).split(".")[0] for a in node.names}
-            else:
-                bound |= {
-                    n.id
-                    for n in ast.walk(node)
-                    if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-                }
-        return Counter({name: self.vocabulary.names[name] for name in bound})
+        return self.vocabulary.global_names
 
     def text(self, node: ast.AST) -> str:
         """The text of a node."""
@@ -203,7 +206,13 @@ class Site:
         """An edit of any range of the file."""
         line: int = getattr(self.node, "lineno", 1)
         return Edit(
-            path=self.source.path, start=start, end=end, new=new, kind=kind, weight=weight, line=line
+            path=self.source.path,
+            start=start,
+            end=end,
+            new=new,
+            kind=kind,
+            weight=weight,
+            line=line,
         )
 
     def operand(self, node: ast.AST) -> str:
@@ -214,7 +223,8 @@ class Site:
     def fitted(self, text: str, node: ast.AST) -> str:
         """Text to stand in a node's place, in parentheses where the place may need them."""
         parent = self.source.parents.get(node)
-        loose = isinstance(parent, LOOSE_PARENTS) or re.fullmatch(r"[\w.]+(\(\w*\))?", text)
+        simple = re.fullmatch(r"[\w.]+(\(\w*\))?", text) is not None
+        loose = isinstance(parent, LOOSE_PARENTS) or simple
         if isinstance(parent, ast.Call) and parent.func is node:
             loose = bool(re.fullmatch(r"[\w.]+", text))
         return text if loose else f"({text})"
@@ -233,6 +243,28 @@ class Site:
             pattern = rf"\b{pattern}\b"
         hit = re.search(pattern, gap)
         return (start + hit.start(), start + hit.end()) if hit else None
+
+
+def _global_names(source: Source) -> Counter[str]:
+    bound: set[str] = set()
+    for node in source.tree.body:
+        if isinstance(node, Definition):
+            bound.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            bound |= {(a.asname or a.name).split(".")[0] for a in node.names}
+        else:
+            names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+            bound |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
+    return Counter(bound - {"*"})
+
+
+def error_names(node: ast.AST) -> list[ast.expr]:
+    """The exceptions that a statement raises or catches."""
+    if isinstance(node, ast.Raise) and node.exc is not None:
+        return [node.exc.func if isinstance(node.exc, ast.Call) else node.exc]
+    if isinstance(node, ast.ExceptHandler) and node.type is not None:
+        return list(node.type.elts) if isinstance(node.type, ast.Tuple) else [node.type]
+    return []
 
 
 def callee(node: ast.Call) -> str:

@@ -62,7 +62,7 @@ def _returned(site: Site, node: ast.Return) -> Iterator[Edit]:
     value = site.text(node.value)
     yield site.replace(node, f"yield {value}", "yield", 0.2)
     yield site.replace(node, f"yield from {value}", "yield", 0.15)
-    if isinstance(node.value, ast.Constant) or isinstance(node.value, ast.Name):
+    if isinstance(node.value, ast.Constant | ast.Name):
         for name in ("None", "True", "False"):
             yield site.replace(node.value, name, "returned value", 0.25)
 
@@ -159,7 +159,11 @@ def _into(site: Site, node: ast.stmt, block: list[ast.stmt], index: int) -> Iter
 
 def _out(site: Site, node: ast.stmt, block: list[ast.stmt], index: int) -> Iterator[Edit]:
     parent = site.source.parents.get(node)
-    if index != len(block) - 1 or not isinstance(parent, ast.stmt) or isinstance(parent, Definition):
+    if (
+        index != len(block) - 1
+        or not isinstance(parent, ast.stmt)
+        or isinstance(parent, Definition)
+    ):
         return
     if site.source.begins_line(parent) and len(block) > 1:
         start = site.source.line_start(node.lineno)

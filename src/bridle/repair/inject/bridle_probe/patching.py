@@ -1,14 +1,15 @@
 """How a forked child gets the edited code: new code objects in place, or an import overlay."""
 
 from __future__ import annotations
-
 import __future__
+
 import gc
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
 import sys
+import warnings
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -38,16 +39,17 @@ class Functions:
                 place = self._by_file.setdefault(code.co_filename, {})
                 place.setdefault((code.co_name, code.co_firstlineno), []).append(item)
 
-    def patch(self, path: str, *, line: int, old: str, new: str, future: list[str]) -> None:
-        """Replace the code of every function that the segment at `line` defines."""
-        flags = 0
-        for name in future:
-            flags |= getattr(__future__, name).compiler_flag
+    def prepare(self, path: str, *, line: int, old: str, future: list[str]) -> list[CodeType]:
+        """Compile the segment as it was; called before the fork, so that it is done once."""
         key = (path, line, old)
         if key not in self._old:
-            self._old[key] = codes(old, path=path, line=line, flags=flags)
-        before = self._old[key]
-        after = codes(new, path=path, line=line, flags=flags)
+            self._old[key] = codes(old, path=path, line=line, flags=flags_of(future))
+        return self._old[key]
+
+    def patch(self, path: str, *, line: int, old: str, new: str, future: list[str]) -> None:
+        """Replace the code of every function that the segment at `line` defines."""
+        before = self.prepare(path, line=line, old=old, future=future)
+        after = codes(new, path=path, line=line, flags=flags_of(future))
         if [c.co_name for c in before] != [c.co_name for c in after]:
             raise Unpatchable("the edit adds or removes a function")
         live = self._by_file.get(path, {})
@@ -62,10 +64,20 @@ class Functions:
             raise Unpatchable("the function is not loaded")
 
 
+def flags_of(future: list[str]) -> int:
+    """The compiler flags of `from __future__ import …`."""
+    flags = 0
+    for name in future:
+        flags |= getattr(__future__, name).compiler_flag
+    return flags
+
+
 def codes(segment: str, *, path: str, line: int, flags: int) -> list[CodeType]:
     """Compile a top-level statement as it stands at its line; list its functions in order."""
     text = "\n" * (line - 1) + segment
-    module = compile(text, path, "exec", flags=flags, dont_inherit=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `x is 1` is a candidate like any other
+        module = compile(text, path, "exec", flags=flags, dont_inherit=True)
     found: list[CodeType] = []
 
     def walk(code: CodeType) -> None:
@@ -112,7 +124,7 @@ class Overlay(importlib.abc.MetaPathFinder):
             fullname,
             place,
             loader=_TextLoader(fullname, place, source) if source is not None else None,
-            submodule_search_locations=[os.path.dirname(place)] if package else None,  # noqa: PTH120
+            submodule_search_locations=[os.path.dirname(place)] if package else None,
         )
         return changed or spec
 
@@ -123,7 +135,7 @@ class Overlay(importlib.abc.MetaPathFinder):
         if not origin.startswith(old + "/") or is_foreign(origin[len(old) :]):
             return origin
         place = new + origin[len(old) :]
-        return place if os.path.exists(place) else origin  # noqa: PTH110
+        return place if os.path.exists(place) else origin
 
 
 class _TextLoader(importlib.machinery.SourceFileLoader):
@@ -135,6 +147,7 @@ class _TextLoader(importlib.machinery.SourceFileLoader):
         return self._source if path == self.path else super().get_data(path)  # type: ignore[arg-type]
 
     def get_code(self, fullname: str) -> CodeType | None:
+        del fullname
         return compile(self._source, self.path, "exec", dont_inherit=True)
 
 
@@ -149,5 +162,5 @@ def relocate_sys_path(old: str, new: str) -> None:
     for index, entry in enumerate(sys.path):
         if (entry == old or entry.startswith(old + "/")) and not is_foreign(entry):
             moved = new + entry[len(old) :]
-            if os.path.isdir(moved):  # noqa: PTH112
+            if os.path.isdir(moved):
                 sys.path[index] = moved

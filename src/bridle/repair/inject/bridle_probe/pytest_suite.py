@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bridle_probe.watch import frames
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -51,7 +53,7 @@ class PytestSuite:
             reporter.begin(test)
             try:
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            except BaseException as error:  # noqa: BLE001  a test may raise anything, SystemExit too
+            except BaseException as error:
                 reporter.note_failure(test, error, error.__traceback__)
                 self._failed.add(test)
             reporter.end(test, self._outcome(test))
@@ -83,16 +85,14 @@ class PytestSuite:
     @pytest.hookimpl(tryfirst=True)
     def pytest_exception_interact(self, node: Any, call: Any, report: Any) -> None:
         """Pytest hook: keep where a collection error came from."""
-        if report.when == "collect" if hasattr(report, "when") else True:
-            trace = call.excinfo.tb
-            root = os.getcwd()  # noqa: PTH109
-            found = []
-            while trace is not None:
-                name = trace.tb_frame.f_code.co_filename
-                if name.startswith(root):
-                    found.append((name[len(root) + 1 :], trace.tb_lineno))
-                trace = trace.tb_next
-            self.error_frames[node.nodeid] = found
+        if getattr(report, "when", "collect") != "collect":
+            return
+        error: BaseException | None = call.excinfo.value
+        found: list[tuple[str, int]] = []
+        while error is not None:
+            found = [*found, *frames(error.__traceback__, root=os.getcwd())]
+            error = error.__cause__ or error.__context__
+        self.error_frames[node.nodeid] = found
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> None:

@@ -129,6 +129,10 @@ class Server:
                 self._fork(order)
 
     def _fork(self, order: dict[str, Any]) -> None:
+        functions = self._functions
+        for edit in order["edits"] if functions is not None else ():
+            place = {name: edit[name] for name in ("line", "old", "future")}
+            functions.prepare(edit["path"], **place)
         receive, send = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -158,7 +162,7 @@ class Server:
             )
             self._child(order, reporter)
             code = 0
-        except BaseException as error:  # noqa: BLE001  nothing may escape into the server's loop
+        except BaseException as error:
             with contextlib.suppress(OSError):
                 os.write(send, json.dumps(["x", repr(error)[:500]]).encode() + b"\n")
         finally:
@@ -285,7 +289,7 @@ def prctl(option: int, value: int) -> None:
 def orphans(known: set[int]) -> None:
     """End what a killed child left behind; as their subreaper they are ours to end."""
     with contextlib.suppress(OSError):
-        with open(f"/proc/self/task/{os.getpid()}/children") as listing:  # noqa: PTH123
+        with open(f"/proc/self/task/{os.getpid()}/children") as listing:
             found = {int(word) for word in listing.read().split()}
         for pid in found - known:
             with contextlib.suppress(OSError):

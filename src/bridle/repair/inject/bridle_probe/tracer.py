@@ -1,4 +1,4 @@
-"""Which lines of the project run, by `sys.monitoring` where there is one, else by `sys.settrace`."""
+"""Which lines of a project run, by `sys.monitoring` where there is one, else by `sys.settrace`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Tracer:
             self._monitoring.set_events(TOOL_ID, 0)
             return
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
 
     def take(self) -> dict[str, list[int]]:
         """Hand over the lines seen since the last call, by file relative to the root."""

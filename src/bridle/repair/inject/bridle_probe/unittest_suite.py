@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import unittest
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import TracebackType
 
     from bridle_probe.watch import Reporter
 
@@ -28,17 +28,21 @@ class UnittestSuite:
             if top not in sys.path:
                 sys.path.insert(0, top)
             for test in _flat(loader.discover(start, top_level_dir=top)):
-                self._add(test)
+                self._add(test, root)
 
     @property
     def tests(self) -> list[str]:
         """The ids of all tests."""
         return list(self._tests)
 
-    def _add(self, test: Any) -> None:
+    def _add(self, test: Any, root: str) -> None:
         name = test.id()
         if type(test).__name__ == "_FailedTest":
-            self.errors[name] = str(getattr(test, "_exception", ""))[-3000:]
+            text = str(getattr(test, "_exception", ""))
+            self.errors[name] = text[-3000:]
+            places = re.findall(r'File "([^"]+)", line (\d+)', text)
+            inside = [(p, int(n)) for p, n in places if p.startswith(root + "/")]
+            self.error_frames[name] = [(p[len(root) + 1 :], n) for p, n in inside]
         self._tests.setdefault(name, test)
 
     def run(self, tests: Sequence[str], *, reporter: Reporter, stop: bool) -> None:
@@ -62,12 +66,12 @@ class _Result(unittest.TestResult):
         self._stop = stop
         self._outcome = "passed"
 
-    def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802
+    def startTest(self, test: unittest.TestCase) -> None:
         self._outcome = "passed"
         self._reporter.begin(test.id())
         super().startTest(test)
 
-    def stopTest(self, test: unittest.TestCase) -> None:  # noqa: N802
+    def stopTest(self, test: unittest.TestCase) -> None:
         super().stopTest(test)
         self._reporter.end(test.id(), self._outcome)
         if self._stop and self._outcome == "failed":
@@ -76,10 +80,10 @@ class _Result(unittest.TestResult):
     def _fail(self, test: Any, err: Any) -> None:
         kind, value, trace = err
         del kind
-        self._reporter.note_failure(test.id(), value, _trace(trace))
+        self._reporter.note_failure(test.id(), value, trace)
         self._outcome = "failed"
 
-    def addError(self, test: Any, err: Any) -> None:  # noqa: N802
+    def addError(self, test: Any, err: Any) -> None:
         if not isinstance(test, unittest.TestCase):
             self._reporter.begin(test.id())
             self._fail(test, err)
@@ -88,25 +92,21 @@ class _Result(unittest.TestResult):
             return
         self._fail(test, err)
 
-    def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802
+    def addFailure(self, test: Any, err: Any) -> None:
         self._fail(test, err)
 
-    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: N802
+    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
         del subtest
         if err is not None:
             self._fail(test, err)
 
-    def addSkip(self, test: Any, reason: str) -> None:  # noqa: N802
+    def addSkip(self, test: Any, reason: str) -> None:
         del test, reason
         self._outcome = "skipped"
 
-    def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: N802
+    def addUnexpectedSuccess(self, test: Any) -> None:
         del test
         self._outcome = "failed"
-
-
-def _trace(trace: TracebackType | None) -> TracebackType | None:
-    return trace
 
 
 def _flat(suite: Any) -> Iterator[Any]:
@@ -124,11 +124,11 @@ def _starts(root: str) -> list[tuple[str, str]]:
         names[:] = [n for n in names if not n.startswith(".") and n not in SKIPPED_DIRECTORIES]
         if not any(f.startswith("test") and f.endswith(".py") for f in files):
             continue
-        if any(folder.startswith(start + "/") or folder == start for start, _ in found):
-            if "__init__.py" in files or folder == root:
-                continue
+        nested = any(folder.startswith(start + "/") for start, _ in found)
+        if nested and "__init__.py" in files:
+            continue
         top = folder
-        while os.path.exists(os.path.join(top, "__init__.py")) and top != root:  # noqa: PTH110, PTH118
-            top = os.path.dirname(top)  # noqa: PTH120
+        while os.path.exists(os.path.join(top, "__init__.py")) and top != root:
+            top = os.path.dirname(top)
         found.append((folder, top))
     return found
