@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 COLD_SHARE = 0.6
 """A fresh import costs many forks: such a candidate must be that much better to be tried first."""
-SUSPICION_POWER = 1.6
+SUSPICION_POWER = 0.8
 WORD = re.compile(r"[A-Za-z_]\w*")
 
 

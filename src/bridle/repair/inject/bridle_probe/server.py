@@ -129,10 +129,10 @@ class Server:
                 self._fork(order)
 
     def _fork(self, order: dict[str, Any]) -> None:
-        functions = self._functions
-        for edit in order["edits"] if functions is not None else ():
-            place = {name: edit[name] for name in ("line", "old", "future")}
-            functions.prepare(edit["path"], **place)
+        if self._functions is not None:
+            for edit in order["edits"]:
+                place = {name: edit[name] for name in ("line", "old", "future")}
+                self._functions.prepare(edit["path"], **place)
         receive, send = os.pipe()
         pid = os.fork()
         if pid == 0:
