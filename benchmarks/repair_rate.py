@@ -195,7 +195,8 @@ def main() -> None:
                 file.write(json.dumps({"index": index, **row}) + "\n")
             bug = " / ".join(line.replace("  ", "") for line in row["bug"])[:150]
             print(
-                f"{row['package']:15} {index} {row['status']:10} {row['seconds']:5.1f} s {row['cpu_seconds']:5.1f} cpu "
+                f"{row['package']:15} {index} {row['status']:10} {row['seconds']:5.1f} s "
+                f"{row['cpu_seconds']:5.1f} cpu s "
                 f"{row['tried']:5} tried  {row['tool']}:{row['operator']}  {bug}",
                 flush=True,
             )

@@ -91,9 +91,8 @@ async def test_endless_loops_are_cut_and_repaired(tmp_path):
 async def test_src_layout_with_pytest(tmp_path):
     root = write(
         tmp_path / "p",
-        src__pack____init__="from pack.core import double\n",
         src__pack__core="def double(a):\n    return a * 3\n",
-        tests__test_core="from pack import double\n\n\ndef test_double():\n    assert double(2) == 4\n",
+        tests__test_core="from pack import double\n\n\ndef test_it():\n    assert double(2) == 4\n",
     )
     (root / "src" / "pack" / "__init__.py").write_text("from pack.core import double\n")
     report = await repair(root)

@@ -20,6 +20,7 @@ from bridle.repair.tests_runner import Baseline, measure, open_suite, run_all, t
 from bridle.repair.workspace import copy_project, read_sources, source_files
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 MOST_CANDIDATES = 12_000
@@ -27,6 +28,7 @@ GRACE_SECONDS = 1.5
 TRACE_SHARE = 0.15
 PARTIAL_SHARE = 0.6
 DEPTH = 2
+VERIFIED_AT_MOST = 3
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,6 +73,16 @@ class Found:
     kinds: list[str] = field(default_factory=list)
     tried: int = 0
     candidates: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Tries:
+    """One round of the workers: what is to be tried, until when, and what came of it."""
+
+    order: Iterator[Candidate]
+    until: float
+    partial: list[Candidate]
+    plausible: list[Candidate] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -126,7 +138,7 @@ class Search:
             queue = await anyio.to_thread.run_sync(self._candidates, root, found)
             cold = None
             if baseline.errors or any(not c.hot for c in queue):
-                foreign = tuple(m for m in baseline.modules if not _is_own(m, root, baseline))
+                foreign = tuple(m for m in baseline.modules if not _is_own(m, root))
                 cold_setup = replace(setup, mode="cold", preload=foreign)
                 cold = await stack.enter_async_context(open_probe(cold_setup))
                 await cold.limits(baseline.limits(least=1.0))
@@ -158,67 +170,45 @@ class Search:
         self, evaluator: Evaluator, queue: list[Candidate], found: Found, changes: dict[str, str]
     ) -> list[Candidate]:
         """Evaluate in order until something is verified or the time is up; returns partial ones."""
-        suite = evaluator.baseline.suite_seconds
-        reserve = 1.5 + 1.5 * suite
+        last = self.clock.budget - 1.5 - 1.5 * evaluator.baseline.suite_seconds
         share = 1.0 if len(evaluator.targets) == 1 else PARTIAL_SHARE
-        last = self.clock.budget - reserve
         until = self.clock.spent + share * (last - self.clock.spent)
         order = iter(queue)
-        plausible: list[Candidate] = []
         partial: list[Candidate] = []
-        rejected: set[int] = set()
         while True:
-            grace = [GRACE_SECONDS]
+            tries = Tries(order=order, until=until, partial=partial)
             async with anyio.create_task_group() as tasks:
                 for _ in range(self.workers):
-                    tasks.start_soon(
-                        self._work, evaluator, order, found, plausible, partial, until, grace
-                    )
-            fresh = [c for c in smallest(plausible) if id(c) not in rejected]
-            if not fresh and not partial and until < last:
-                until = last
-                continue
-            if not fresh:
-                return partial
-            for candidate in fresh[:3]:
+                    tasks.start_soon(self._work, evaluator, tries, found)
+            for candidate in smallest(tries.plausible)[:VERIFIED_AT_MOST]:
                 self.clock.tell("verify", "verifying on a clean copy", tried=found.tried)
                 texts = {**changes, candidate.edit.path: candidate.text}
                 if await self.verified(texts, evaluator.baseline):
                     found.texts = texts
                     found.kinds.append(candidate.edit.kind)
                     return []
-                rejected.add(id(candidate))
-            rejected.update(id(c) for c in fresh)
+            if not tries.plausible:
+                if partial or until >= last:
+                    return partial
+                until = last
             if self.clock.spent >= last:
                 return partial
 
-    async def _work(
-        self,
-        evaluator: Evaluator,
-        order: object,
-        found: Found,
-        plausible: list[Candidate],
-        partial: list[Candidate],
-        until: float,
-        grace: list[float],
-    ) -> None:
-        start = len(plausible)
-        for candidate in order:  # type: ignore[attr-defined]
-            if self.clock.spent >= until:
+    async def _work(self, evaluator: Evaluator, tries: Tries, found: Found) -> None:
+        """Take candidates until one passes, and then a little longer: a smaller one may too."""
+        for candidate in tries.order:
+            if self.clock.spent >= tries.until:
                 return
             if not parses(candidate):
                 continue
-            with anyio.move_on_after(max(0.1, until - self.clock.spent + 5)):
+            with anyio.move_on_after(max(0.1, tries.until - self.clock.spent + 5)):
                 result = await evaluator.evaluate(candidate)
                 found.tried += 1
                 if result == "passes":
-                    if len(plausible) == start:
-                        grace[0] = self.clock.spent + GRACE_SECONDS
-                    plausible.append(candidate)
+                    tries.plausible.append(candidate)
+                    tries.until = min(tries.until, self.clock.spent + GRACE_SECONDS)
                 elif result == "partial":
-                    partial.append(candidate)
-            if len(plausible) > start and self.clock.spent >= grace[0]:
-                return
+                    tries.partial.append(candidate)
             if found.tried % 20 == 0:
                 self.clock.tell("search", "trying edits", tried=found.tried, of=found.candidates)
 
@@ -257,11 +247,10 @@ class Search:
         return outcome.complete and not outcome.failed
 
 
-def _is_own(module: str, root: Path, baseline: Baseline) -> bool:
+def _is_own(module: str, root: Path) -> bool:
     """Tell the project's modules from others, by their first name."""
     top = module.split(".")[0]
     if top in {"__main__", "bridle_probe", "conftest"}:
         return True
-    del baseline
     places = [root, root / "src", root / "lib", root / "python", root / "tests", root / "test"]
     return any((p / top).exists() or (p / f"{top}.py").exists() for p in places)
