@@ -45,15 +45,15 @@ def patched(root: Path, report: RepairReport) -> bool:
     return subprocess.run(command, cwd=root, capture_output=True, check=False).returncode == 0
 
 
-def processes() -> set[str]:
-    """Command lines of running probes."""
+def processes(mark: str) -> set[str]:
+    """Running processes that inherited this mark in their environment, this one left out."""
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                text = (entry / "cmdline").read_bytes().decode(errors="replace")
+                text = (entry / "environ").read_bytes().decode(errors="replace")
             except OSError:
                 continue
-            if "bridle_probe" in text:
+            if mark in text:
                 found.add(entry.name)
     return found

@@ -170,8 +170,8 @@ async def test_the_edit_that_would_break_another_test_is_not_taken(tmp_path):
     assert patched(root, report)
 
 
-async def test_cancelling_leaves_no_process_and_no_file(tmp_path):
-    before = processes()
+async def test_cancelling_leaves_no_process_and_no_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("REPAIR_TEST_MARK", str(tmp_path))
     root = write(
         tmp_path / "p",
         mod="def f(a):\n    return a\n",
@@ -186,11 +186,9 @@ async def test_cancelling_leaves_no_process_and_no_file(tmp_path):
         """,
     )
     hash_before = tree_hash(root)
-    for after in (0.3, 1.0, 3.0):
+    for after in (0.3, 1.5, 6.0):
         with anyio.move_on_after(after):
             await repair(root, seconds=50)
         await anyio.sleep(0.3)
-        assert processes() <= before
-    found = subprocess.run(["pgrep", "-f", "sleep 1000.25"], capture_output=True, check=False)
-    assert found.stdout == b""
+        assert processes(str(tmp_path)) == set()
     assert tree_hash(root) == hash_before

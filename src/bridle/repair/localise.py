@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bridle.repair.source import Definition, Source
+from bridle.repair.source import Definition, Function, Source
 from bridle.repair.workspace import is_test_file
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def _raise_by_tracebacks(scores: dict[Place, float], baseline: Baseline) -> None
 def rank_statements(sources: dict[str, Source], baseline: Baseline) -> list[Suspect]:
     """List the statements worth editing, the most suspicious first."""
     scores = line_scores(baseline)
+    _blame_callees(scores, sources, baseline)
     direct: dict[ast.AST, Suspect] = {}
     for path, source in sources.items():
         for node, first, last in source.statements:
@@ -97,6 +98,24 @@ def rank_statements(sources: dict[str, Source], baseline: Baseline) -> list[Susp
                 direct[node] = Suspect(source, node, first, max(found))
     suspects = [*direct.values(), *_indirect(sources, direct, baseline.import_lines)]
     return sorted(suspects, key=lambda s: (-s.score, s.source.path, s.line))
+
+
+def _blame_callees(
+    scores: dict[Place, float], sources: dict[str, Source], baseline: Baseline
+) -> None:
+    """Where an import fails, what the failing lines call has run before and is suspect too."""
+    names: set[str] = set()
+    for run in baseline.errors.values():
+        for path, line in run.frames[-3:]:
+            for node, first, last in sources[path].statements if path in sources else ():
+                if first <= line <= last:
+                    names |= _names(node)
+    for path, source in sources.items():
+        ran = baseline.import_lines.get(path, _NOTHING) if names else _NOTHING
+        for node, _, _ in source.statements if ran else ():
+            if isinstance(node, Function) and node.name in names:
+                for line in ran & set(range(node.body[0].lineno, (node.end_lineno or 0) + 1)):
+                    scores[path, line] = max(scores.get((path, line), 0.0), 0.6)
 
 
 def _indirect(

@@ -83,6 +83,7 @@ class Tries:
     until: float
     partial: list[Candidate]
     plausible: list[Candidate] = field(default_factory=list)
+    problem: ProbeFailed | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -180,6 +181,8 @@ class Search:
             async with anyio.create_task_group() as tasks:
                 for _ in range(self.workers):
                     tasks.start_soon(self._work, evaluator, tries, found)
+            if tries.problem is not None:
+                raise tries.problem
             for candidate in smallest(tries.plausible)[:VERIFIED_AT_MOST]:
                 self.clock.tell("verify", "verifying on a clean copy", tried=found.tried)
                 texts = {**changes, candidate.edit.path: candidate.text}
@@ -202,7 +205,11 @@ class Search:
             if not parses(candidate):
                 continue
             with anyio.move_on_after(max(0.1, tries.until - self.clock.spent + 5)):
-                result = await evaluator.evaluate(candidate)
+                try:
+                    result = await evaluator.evaluate(candidate)
+                except ProbeFailed as problem:
+                    tries.problem, tries.until = problem, 0.0
+                    return
                 found.tried += 1
                 if result == "passes":
                     tries.plausible.append(candidate)

@@ -81,7 +81,7 @@ class Baseline:
     @property
     def suite_seconds(self) -> float:
         """How long the suite takes."""
-        return sum(run.seconds for run in self.runs.values())
+        return sum(run.seconds for run in self.runs.values() if run.outcome != "timeout")
 
     def limits(self, *, factor: float = 5.0, least: float = 0.4) -> dict[str, float]:
         """CPU seconds that each test may take, from what it took."""
@@ -211,8 +211,9 @@ async def trace(probe: Probe, baseline: Baseline, *, budget: float) -> None:
     A failing test that passes here is flaky and stops being a target.
     """
     chosen = baseline.failing[:TRACED_FAILING]
-    slow = max((baseline.runs[t].seconds for t in chosen), default=0.1)
-    outcome = await run_all(probe, chosen, trace=True, limit=max(2.0, min(20.0, slow * 10)))
+    ended = [baseline.runs[t] for t in chosen if baseline.runs[t].outcome != "timeout"]
+    slow = max((run.seconds for run in ended), default=0.1)
+    outcome = await run_all(probe, chosen, trace=True, limit=max(1.5, min(20.0, slow * 10)))
     for test, run in outcome.runs.items():
         if run.ok:
             baseline.runs[test] = run

@@ -119,11 +119,24 @@ def _positional(site: Site, node: ast.Call, name: str) -> dict[str, float]:
         found.setdefault(local, (0.12 if local in given else 0.3) * 0.95**index)
     for text in ("None", "True", "False", "1", "0"):
         found.setdefault(text, 0.12)
-    if len(found) < 2 * PARTS:
-        for text in site.vocabulary.strings:
-            if len(text) < 12:
-                found.setdefault(text, 0.06)
+    for text, weight in _at_hand(site).items():
+        if len(found) < 2 * PARTS:
+            found.setdefault(text, weight)
     return {text: found[text] for text in list(found)[: 3 * PARTS]}
+
+
+def _at_hand(site: Site) -> dict[str, float]:
+    """Expressions of the function, then short texts of the file."""
+    found: dict[str, float] = {}
+    if site.function is not None:
+        first, last = site.function.lineno, site.function.end_lineno or 0
+        for line, text in site.vocabulary.expressions:
+            if first <= line <= last:
+                found[text] = 0.13
+    for text in site.vocabulary.strings:
+        if len(text) < 12:
+            found.setdefault(text, 0.06)
+    return found
 
 
 def _insert(

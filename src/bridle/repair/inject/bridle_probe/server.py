@@ -134,7 +134,13 @@ class Server:
                 place = {name: edit[name] for name in ("line", "old", "future")}
                 self._functions.prepare(edit["path"], **place)
         receive, send = os.pipe()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:  # the machine is full: this job is lost, the next may not be
+            os.close(receive)
+            os.close(send)
+            self._say({"job": order["job"], "end": "refused", "facts": []})
+            return
         if pid == 0:
             os.close(receive)
             self._work(order, send)
