@@ -19,7 +19,7 @@ from bridle.app.prepare import Preparer
 from bridle.app.scope import HostedTasks
 from bridle.app.session import Session
 from bridle.app.wiring import build_engine, open_store
-from bridle.app.workspace import Workspace, workspace_checks, workspace_tools
+from bridle.app.workspace import Workspace, file_tools, workspace_checks
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
 from bridle.models.packs import Tuning, tune
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from bridle.app.results import RunResult
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.store import Store
+    from bridle.tools.builtin.workspace import Workplace
+    from bridle.tools.define import Tool
 
 
 class Harness:
@@ -56,6 +58,7 @@ class Harness:
         tools: Tools = (),
         subagents: Sequence[Subagent] = (),
         workspace: Workspace | None = None,
+        workspace_tools: Callable[[Workplace], Sequence[Tool]] | None = None,
         permissions: Rules | Policy | None = None,
         limits: Limits | None = None,
         checks: bool = False,
@@ -89,7 +92,8 @@ class Harness:
             fallbacks=tuple(fallbacks),
             tools=tools,
             builtin=(
-                *(workspace_tools(place) if place is not None else ()),
+                *(file_tools(place) if place is not None else ()),
+                *(workspace_tools(place) if place is not None and workspace_tools else ()),
                 *builtin_tools(disabled=disable_builtin_tools),
             ),
             subagents=tuple(subagents),

@@ -43,6 +43,7 @@ class Workspace:
 
     def place(self) -> Workplace:
         """Open the workspace: probe its sandbox and get ready to run commands."""
+        from bridle.sandbox.files import file_access
         from bridle.sandbox.kinds import make_sandbox
         from bridle.sandbox.policy import default_policy
         from bridle.sandbox.supervisor import Supervisor
@@ -51,18 +52,26 @@ class Workspace:
         policy = default_policy(str(self.root), state=[str(path) for path in ours])
         return Workplace(
             root=self.root,
+            files=file_access(policy),
             processes=Supervisor(),
             sandbox=make_sandbox(self.sandbox, policy),
         )
 
 
-def workspace_tools(place: Workplace) -> Sequence[Tool]:
+def file_tools(place: Workplace) -> Sequence[Tool]:
     """The built-in tools of a workspace."""
     from bridle.tools.builtin.bash import bash_tool
+    from bridle.tools.builtin.edit_file import edit_file_tool, multi_edit_tool
     from bridle.tools.builtin.read_file import read_file_tool
     from bridle.tools.builtin.write_file import write_file_tool
 
-    return (read_file_tool(place), write_file_tool(place), bash_tool(place))
+    return (
+        read_file_tool(place),
+        write_file_tool(place),
+        edit_file_tool(place),
+        multi_edit_tool(place),
+        bash_tool(place),
+    )
 
 
 def workspace_checks(place: Workplace) -> ProjectChecks:

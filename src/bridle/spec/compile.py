@@ -20,7 +20,7 @@ TUNING = (
     "history",
     "max_steps",
 )
-WRITING_TOOLS = ("write_file",)
+WRITING_TOOLS = ("write_file", "edit_file", "multi_edit")
 SHELL_TOOLS = ("bash",)
 
 

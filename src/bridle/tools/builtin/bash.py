@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bridle.errors import ToolError
 from bridle.tools.define import Tool, ToolContext, tool
 from bridle.types.tools import Done, Failed
 
@@ -35,9 +34,7 @@ def bash_tool(place: Workplace) -> Tool:
         cwd: str | None = None,
     ) -> Done | Failed:
         """Run a command with bash in the workspace and return its output and exit code."""
-        where = place.locate(cwd or ".")
-        if not where.is_dir():
-            raise ToolError(f"There is no directory {cwd!r}.")
+        where = place.directory(cwd)
 
         async def tell(stream: Stream, text: str) -> None:
             ctx.scope.output(stream, text)
@@ -45,7 +42,7 @@ def bash_tool(place: Workplace) -> Tool:
         result = await place.processes.run(
             ["bash", "-c", command],
             sandbox=place.sandbox,
-            cwd=str(where),
+            cwd=where,
             timeout=_seconds(timeout),
             on_output=tell,
         )
