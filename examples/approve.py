@@ -24,11 +24,12 @@ async def pay(to: str, amount: int) -> str:
     return f"paid {amount} to {to}"
 
 
-async def answer(session: Session, waiting: Pending) -> str:
+async def answer(session: Session, waiting: Pending) -> None:
     """Decide by the arguments; a person would be asked here."""
     if waiting.args["amount"] <= MOST:
-        return await session.approve(waiting.id)
-    return await session.decline(waiting.id, reason=f"more than {MOST}")
+        await session.approve(waiting.id)
+    else:
+        await session.decline(waiting.id, reason=f"more than {MOST}")
 
 
 async def main() -> None:
@@ -51,8 +52,8 @@ async def main() -> None:
         while result.reason == "awaiting":
             for waiting in result.pending:
                 print(f"awaiting: {waiting.tool} {dict(sorted(waiting.args.items()))}")
-                run_id = await answer(session, waiting)
-            result = await session.wait(run_id)
+                await answer(session, waiting)
+            result = await session.wait(result.run_id)
         print(f"{result.reason}: {result.text}")
     print(f"paid: {paid}")
 
