@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bridle.agent.setup import Checks
     from bridle.journal.state import ThreadState
     from bridle.models.registry import ModelRegistry
+    from bridle.ports.snapshots import Snapshots
     from bridle.types.permissions import Policy
 
 ResolveModel = Callable[[str], Model | Awaitable[Model]]
@@ -44,6 +45,7 @@ class Blueprint:
     fallbacks: tuple[str, ...] = ()
     tuning: Callable[[str], Tuning] = tune
     checks: Checks | None = None
+    snapshots: Snapshots | None = None
     concurrency: Concurrency = field(default_factory=Concurrency)
     model_auth: Callable[[str], Any] | None = None
     use_counts: Mapping[str, int] = field(default_factory=dict)

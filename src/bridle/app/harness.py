@@ -18,8 +18,9 @@ from bridle.app.paths import default_store
 from bridle.app.prepare import Preparer
 from bridle.app.scope import HostedTasks
 from bridle.app.session import Session
+from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
-from bridle.app.workspace import Workspace, file_tools, workspace_checks
+from bridle.app.workspace import Workspace, file_tools, open_checkpoints, workspace_checks
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
 from bridle.models.packs import Tuning, tune
@@ -83,6 +84,7 @@ class Harness:
         self._workspace = workspace
         self._heartbeats = tuple(heartbeats)
         place = workspace.place() if workspace is not None else None
+        self._checkpoints = open_checkpoints(place) if place is not None else None
         registry = _lazy_registry()
         self._blueprint = Blueprint(
             modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
@@ -101,6 +103,7 @@ class Harness:
             limits=limits or Limits(),
             state=StateShape(state),
             checks=workspace_checks(place) if checks and place is not None else None,
+            snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
             model_auth=model_auth,
             tuning=tuning,
             use_counts=model_use_counts or {},
@@ -197,7 +200,7 @@ class Harness:
             harness_id=self.id,
             workspace=str(self._workspace.root) if self._workspace is not None else None,
         )
-        session = Session(Attachment(self._open(), template), self._workspace)
+        session = Session(Attachment(self._open(), template), self._workspace, self._checkpoints)
         if thread_id is not None:
             await session.threads.switch(thread_id)
         elif not new and (newest := await session.threads.newest()) is not None:

@@ -71,7 +71,12 @@ class Preparer:
             head=head,
             policy=policy,
             decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=card),
-            runner=Runner(toolbox=tools, artefacts=self.artefacts, clock=self.clock),
+            runner=Runner(
+                toolbox=tools,
+                artefacts=self.artefacts,
+                clock=self.clock,
+                snapshots=blueprint.snapshots,
+            ),
             budget=LedgerBudget(store=self.store, clock=self.clock),
             limits=limits,
             checks=None if kind is not None else blueprint.checks,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bridle.app.content import FileInput, content_parts
+from bridle.app.parts.checkpoints import SessionCheckpoints
 from bridle.app.parts.events import SessionEvents
 from bridle.app.parts.models import SessionModels
 from bridle.app.parts.modes import SessionModes, model_for
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from bridle.app.attachment import Attachment
     from bridle.app.display import DisplaySnapshot
     from bridle.app.workspace import Workspace
+    from bridle.sandbox.checkpoints import Checkpoints
     from bridle.types.runs import PendingRow
     from bridle.types.usage import Usage
 
@@ -48,7 +50,12 @@ Context = Mapping[str, Any] | None
 class Session:
     """Sends input to a thread and answers what it asks; the run goes on by itself."""
 
-    def __init__(self, attachment: Attachment, workspace: Workspace | None) -> None:
+    def __init__(
+        self,
+        attachment: Attachment,
+        workspace: Workspace | None,
+        checkpoints: Checkpoints | None = None,
+    ) -> None:
         self._attachment = attachment
         self._engine = attachment.engine
         self._journal = attachment.journal
@@ -62,6 +69,7 @@ class Session:
         self.tasks = SessionTasks(attachment, display)
         self.subagents = SessionSubagents(attachment)
         self.workspace = SessionWorkspace(workspace)
+        self.checkpoints = SessionCheckpoints(attachment, checkpoints)
 
     @property
     def thread_id(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from bridle.tools.builtin.workspace import Workplace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bridle.sandbox.checkpoints import Checkpoints
     from bridle.tools.define import Tool
 
 
@@ -56,6 +58,16 @@ class Workspace:
             processes=Supervisor(),
             sandbox=make_sandbox(self.sandbox, policy),
         )
+
+
+def open_checkpoints(place: Workplace) -> Checkpoints | None:
+    """Snapshots of a workspace; None where there is no git to take them with."""
+    if shutil.which("git") is None:
+        return None
+    from bridle.sandbox.checkpoints import Checkpoints
+
+    state = state_directory() / "checkpoints"
+    return Checkpoints(str(place.root), state=str(state), processes=place.processes)
 
 
 def file_tools(place: Workplace) -> Sequence[Tool]:

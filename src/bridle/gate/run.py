@@ -10,6 +10,7 @@ import anyio
 import msgspec
 
 from bridle.errors import ToolError
+from bridle.gate.bracket import Bracket
 from bridle.gate.decide import failure
 from bridle.ports.tools import CallScope, Outcome, Recorded, Suspended, Toolbox
 from bridle.tools.output import bound
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from bridle.journal.calls import CallState
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
+    from bridle.ports.snapshots import Snapshots
 
 DEFAULT_TIMEOUT = 600.0
 log = logging.getLogger("bridle.gate")
@@ -32,19 +34,24 @@ class Runner:
     toolbox: Toolbox
     artefacts: Artefacts
     clock: Clock
+    snapshots: Snapshots | None = None
     timeout: float = DEFAULT_TIMEOUT
 
     async def run(self, state: CallState, scope: CallScope) -> tuple[Event, ...] | Suspended:
         """Run a call to its one outcome: the events that settle it, its result last."""
         began = self.clock.now()
+        bracket = Bracket(self.snapshots, state.facts)
+        await bracket.open()
         outcome = await self._outcome(state, scope)
+        checkpoint = await bracket.close(state.call.id, scope.run_id)
         if isinstance(outcome, Suspended):
             return outcome
-        events: tuple[Event, ...] = ()
+        events: tuple[Event, ...] = checkpoint
         if isinstance(outcome, Recorded):
-            events = tuple(
+            emitted = (
                 msgspec.structs.replace(event, run_id=scope.run_id) for event in outcome.events
             )
+            events = (*events, *emitted)
             outcome = outcome.outcome
         took = int((self.clock.now() - began) * 1000)
         text, artefact = await bound(outcome.text, self.artefacts)

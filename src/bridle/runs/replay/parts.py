@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bridle.types.tools import CallFacts, ToolSpec
 
 _head = msgspec.json.Decoder(RequestHead)
-EMITTED = (ev.TasksUpdated,)
+EMITTED = (ev.TasksUpdated, ev.CheckpointTaken)
 """Events that tools record beside their results."""
 
 STOPPED = frozenset({"interrupted", "timeout", "cancelled"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from bridle.types.events.base import Event, LiveEvent
+from bridle.types.events.files import CheckpointTaken, ConversationRewound, FilesRestored
 from bridle.types.events.live import (
     MessageDelta,
     ShellOutput,
@@ -107,6 +108,9 @@ DurableEvent = (
     | ToolReturned
     | SubagentStarted
     | SubagentEnded
+    | CheckpointTaken
+    | FilesRestored
+    | ConversationRewound
     | ModeChanged
     | ModelChanged
     | PrefixBroken
@@ -149,9 +153,12 @@ __all__ = [
     "CallSuspended",
     "CheckEnded",
     "CheckStarted",
+    "CheckpointTaken",
+    "ConversationRewound",
     "DurableEvent",
     "ErrorRaised",
     "Event",
+    "FilesRestored",
     "FollowUpQueued",
     "InputAdmitted",
     "LeaseTaken",
