@@ -74,6 +74,8 @@ def file_tools(place: Workplace) -> Sequence[Tool]:
     """The built-in tools of a workspace."""
     from bridle.tools.builtin.bash import bash_tool
     from bridle.tools.builtin.edit_file import edit_file_tool, multi_edit_tool
+    from bridle.tools.builtin.grep import grep_tool
+    from bridle.tools.builtin.list_files import glob_tool, list_files_tool
     from bridle.tools.builtin.read_file import read_file_tool
     from bridle.tools.builtin.write_file import write_file_tool
 
@@ -82,6 +84,9 @@ def file_tools(place: Workplace) -> Sequence[Tool]:
         write_file_tool(place),
         edit_file_tool(place),
         multi_edit_tool(place),
+        list_files_tool(place),
+        glob_tool(place),
+        grep_tool(place),
         bash_tool(place),
     )
 
