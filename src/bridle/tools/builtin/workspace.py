@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bridle.errors import ToolError
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from bridle.ports.sandbox import Sandbox
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workplace:
+class Workplace(Fixed, frozen=True, kw_only=True):
     """The root of the workspace, and what runs commands in it."""
 
     root: Path
