@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from bridle.types.base import Fixed
 from bridle.types.ledger import Ask, NoRoom, Room, fit
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ class Budget(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerBudget:
+class LedgerBudget(Fixed, frozen=True, kw_only=True):
     """Reads the accounts of the store."""
 
     store: Store

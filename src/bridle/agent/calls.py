@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -16,6 +15,7 @@ from bridle.journal.recorder import Extra, ThreadLog
 from bridle.ports.store import Append
 from bridle.ports.tools import CallScope, Suspended
 from bridle.types import events as ev
+from bridle.types.base import Moving
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -28,8 +28,7 @@ Attend = Callable[[], Awaitable[None]]
 """Deals with the ops that came in meanwhile."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Calls:
+class Calls(Moving, kw_only=True):
     """Runs the open calls of one step until nothing more can run.
 
     `suspects` are calls that an earlier drain may have started: those that must not be repeated
@@ -42,7 +41,7 @@ class Calls:
     attend: Attend
     news: Callable[[], anyio.Event]
     suspects: set[str]
-    _running: set[str] = field(default_factory=set)
+    _running: set[str] = msgspec.field(default_factory=set)
 
     async def settle(self, run: RunState) -> None:
         """Run what may run; returns when all calls are settled or wait for somebody else."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bridle.agent.termination import NATURAL, Stop, verdict
@@ -11,6 +10,7 @@ from bridle.journal.state import RunState, seconds_between
 from bridle.ports.clock import Clock, iso
 from bridle.ports.store import Append
 from bridle.types import events as ev
+from bridle.types.base import Fixed
 from bridle.types.ops import Settle
 from bridle.types.tools import Done, Failed
 
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from bridle.agent.setup import RunSetup
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class Ending(Fixed, frozen=True, kw_only=True):
     """Ends runs of one thread."""
 
     log: ThreadLog

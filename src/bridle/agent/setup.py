@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec
 from bridle.gate.batch import Concurrency
 from bridle.journal.state import ThreadState
 from bridle.ports.model import Model, ModelSettings
+from bridle.types.base import Fixed
 from bridle.types.chain import digest
 from bridle.types.limits import Limits
 from bridle.types.tools import ToolSpec
@@ -58,8 +58,7 @@ class CallRunner(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSetup:
+class RunSetup(Fixed, frozen=True, kw_only=True):
     """Model, tools and rules of one run; `model_id` is the id that the model was asked for by."""
 
     model_id: str
@@ -69,11 +68,11 @@ class RunSetup:
     decider: Decider
     runner: CallRunner
     budget: Budget
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = msgspec.field(default_factory=Limits)
     fallbacks: tuple[str, ...] = ()
     checks: Checks | None = None
     mode_id: str = "main"
-    concurrency: Concurrency = field(default_factory=Concurrency)
+    concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
 
     def is_of(self, model_id: str | None, mode_id: str) -> bool:
         """Whether this is still the setup for a model and a mode."""
@@ -90,8 +89,7 @@ class RunSetup:
         return msgspec.json.encode(self.policy)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Fixed, frozen=True, kw_only=True):
     """What a run was asked to be (`send`), or what it already is (`started`).
 
     `mode`, `model` and `head` are what a started run has come to: it may have changed its mode,

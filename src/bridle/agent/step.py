@@ -7,7 +7,6 @@ follows from it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
@@ -21,6 +20,7 @@ from bridle.journal.recorder import Extra, ThreadLog
 from bridle.ports.model import Answer, ModelRequest
 from bridle.ports.store import Reservation, Spent
 from bridle.types import events as ev
+from bridle.types.base import Fixed
 from bridle.types.chain import digest
 from bridle.types.ids import message_id
 from bridle.types.ledger import Ask, NoRoom, Price, Room
@@ -54,8 +54,7 @@ NextDelay = Callable[[ModelError, int], float | None]
 """How long to wait before the attempt after this failure; None to give up."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Fixed, frozen=True, kw_only=True):
     """Makes one request of a run.
 
     `cut_reason` tells why a cancelled stream was cut; None when the drain only pauses, so that the

@@ -7,10 +7,10 @@ decision is refused and made again, so the whole drain is a function of the log 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
 import anyio
+import msgspec
 
 from bridle.agent import steering
 from bridle.agent.calls import Calls
@@ -23,6 +23,7 @@ from bridle.gate.batch import runnable
 from bridle.journal.recorder import Extra, ThreadLog
 from bridle.ports.clock import Clock, from_iso
 from bridle.types import events as ev
+from bridle.types.base import Moving
 from bridle.types.content import plain_text
 from bridle.types.ids import derive_id
 from bridle.types.ledger import Account
@@ -52,8 +53,7 @@ if TYPE_CHECKING:
 TASK_LENGTH = 200
 
 
-@dataclass(slots=True, kw_only=True)
-class Turn:
+class Turn(Moving, kw_only=True):
     """One drain of one thread, under a lease that somebody else keeps alive."""
 
     log: ThreadLog
@@ -61,12 +61,12 @@ class Turn:
     clock: Clock
     next_delay: NextDelay
     _setup: RunSetup | None = None
-    _suspects: set[str] = field(default_factory=set)
+    _suspects: set[str] = msgspec.field(default_factory=set)
     _pausing: bool = False
     _asking: bool = False
-    _news: anyio.Event = field(default_factory=anyio.Event)
-    _work: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    _deadline: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    _news: anyio.Event = msgspec.field(default_factory=anyio.Event)
+    _work: anyio.CancelScope = msgspec.field(default_factory=anyio.CancelScope)
+    _deadline: anyio.CancelScope = msgspec.field(default_factory=anyio.CancelScope)
 
     async def drain(self) -> None:
         """Do everything that can be done now."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,6 +9,7 @@ import msgspec
 from bridle.app.display import DisplayState
 from bridle.app.view import SessionView
 from bridle.errors import ConfigError, ThreadInUse
+from bridle.types.base import Fixed
 from bridle.types.events import AnyEvent, Event
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from bridle.workers.dispatcher import Dispatcher
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
+class Engine(Fixed, frozen=True, kw_only=True):
     """The running parts of a harness that its sessions share."""
 
     journal: Journal

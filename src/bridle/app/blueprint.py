@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bridle.app.config import Agent, Mode, RequestContext
 from bridle.app.parts.state import StateShape
@@ -15,6 +16,7 @@ from bridle.models.packs import Tuning, tune
 from bridle.ports.model import Model
 from bridle.tools.define import Tool
 from bridle.tools.toolset import ToolSet
+from bridle.types.base import Fixed
 from bridle.types.limits import Limits
 
 if TYPE_CHECKING:
@@ -28,8 +30,7 @@ ResolveModel = Callable[[str], Model | Awaitable[Model]]
 Tools = Sequence[Tool] | Callable[[RequestContext], Sequence[Tool]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blueprint:
+class Blueprint(Fixed, frozen=True, kw_only=True):
     """Modes, tools, rules and limits of a harness."""
 
     modes: tuple[Mode, ...]
@@ -40,15 +41,15 @@ class Blueprint:
     tools: Tools = ()
     builtin: Sequence[Tool] = ()
     subagents: Sequence[Subagent] = ()
-    limits: Limits = field(default_factory=Limits)
-    state: StateShape = field(default_factory=lambda: StateShape(None))
+    limits: Limits = msgspec.field(default_factory=Limits)
+    state: StateShape = msgspec.field(default_factory=lambda: StateShape(None))
     fallbacks: tuple[str, ...] = ()
     tuning: Callable[[str], Tuning] = tune
     checks: Checks | None = None
     snapshots: Snapshots | None = None
-    concurrency: Concurrency = field(default_factory=Concurrency)
+    concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
     model_auth: Callable[[str], Any] | None = None
-    use_counts: Mapping[str, int] = field(default_factory=dict)
+    use_counts: Mapping[str, int] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_modes(self.modes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from bridle.ports.clock import SystemClock
 from bridle.spec.compile import Compiled, compile_spec
 from bridle.spec.load import find_spec, load_spec
 from bridle.spec.model import HarnessSpec
+from bridle.types.base import Fixed
 from bridle.types.limits import Limits
 from bridle.types.permissions import PROFILES, Policy, Profile, Rule
 
@@ -37,11 +37,10 @@ if TYPE_CHECKING:
 EMBEDDED = "embedded/repair"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
+class RunOptions(Fixed, frozen=True, kw_only=True):
     """What a command line asks for; None means as the spec or the defaults say."""
 
-    cwd: Path = field(default_factory=Path.cwd)
+    cwd: Path = msgspec.field(default_factory=Path.cwd)
     spec: Path | None = None
     model: str | None = None
     provider: str | None = None
@@ -50,11 +49,11 @@ class RunOptions:
     sandbox: str | None = None
     yolo: bool = False
     answerable: bool = True
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = msgspec.field(default_factory=Limits)
     checks: bool = True
     repair: bool = False
     repair_seconds: float = 60.0
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    environ: Mapping[str, str] = msgspec.field(default_factory=lambda: os.environ)
 
 
 def coding_harness(options: RunOptions) -> Harness:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
 
 from bridle.app.output import schema_of
 from bridle.errors import UserError, suggest
+from bridle.types.base import Fixed
 from bridle.types.permissions import PROFILES, VERDICT_ALIASES, Policy, Rule, Verdict
 from bridle.types.tools import CATEGORIES
 
@@ -22,8 +24,7 @@ Deps = TypeVar("Deps")
 Out = TypeVar("Out")
 
 
-@dataclass(frozen=True, slots=True)
-class Agent(Generic[Deps, Out]):
+class Agent(Fixed, Generic[Deps, Out], frozen=True):
     """Who answers: its instructions, its tools, and what it may use.
 
     `output` is the type of the answer (a msgspec Struct, a dataclass, a pydantic model, or plain
@@ -44,8 +45,7 @@ class Agent(Generic[Deps, Out]):
         return None if self.output is None else schema_of(self.output)
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
+class Mode(Fixed, frozen=True):
     """A way of working: an agent (or a function of the request that makes one) and its model.
 
     A plan that is approved in this mode goes on in `transitions_to`, else in the default mode.
@@ -69,8 +69,7 @@ class Mode:
         return self.agent.model if isinstance(self.agent, Agent) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(Fixed, frozen=True):
     """Something to do again and again while the harness is open; it never keeps it open."""
 
     id: str
@@ -80,16 +79,15 @@ class Heartbeat:
     shutdown: Callable[[], Any] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(Fixed, frozen=True, kw_only=True):
     """What calls may do without asking: a profile, and rules by category, tool and pattern.
 
     Effects are `allow`, `notify` (allow, and tell), `ask` and `deny`.
     """
 
     profile: str = "balanced"
-    categories: Mapping[str, str] = field(default_factory=dict)
-    tools: Mapping[str, str] = field(default_factory=dict)
+    categories: Mapping[str, str] = msgspec.field(default_factory=dict)
+    tools: Mapping[str, str] = msgspec.field(default_factory=dict)
     yolo: bool = False
 
     def policy(self, *, layer: str = "harness", root: str | None = None) -> Policy:
@@ -124,20 +122,18 @@ def effect_of(name: str) -> Verdict:
     return effect
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
+class Ports(Fixed, frozen=True, kw_only=True):
     """Parts of the world that tests and hosts may replace."""
 
     clock: Clock | None = None
     new_id: NewId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestContext:
+class RequestContext(Fixed, frozen=True, kw_only=True):
     """What a callable about a request is given."""
 
     thread_id: str
     resource_id: str
     mode_id: str = "main"
     state: Any = None
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = msgspec.field(default_factory=dict)

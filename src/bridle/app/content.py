@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import mimetypes
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridle.errors import UserError
+from bridle.types.base import Fixed
 from bridle.types.content import File, Image, Text, UserPart
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ MAX_FILE_BYTES = 20 * 1024 * 1024
 INLINED = ("text/", "application/json", "application/xml", "application/x-yaml")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileInput:
+class FileInput(Fixed, frozen=True, kw_only=True):
     """A file to send along: text is inlined under its name, images and others are attached."""
 
     name: str

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import logging
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import msgspec
 
 from bridle.errors import UserError
+from bridle.types.base import Moving
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -20,20 +21,18 @@ if TYPE_CHECKING:
 log = logging.getLogger("bridle.heartbeat")
 
 
-@dataclass(slots=True)
-class _Beating:
+class _Beating(Moving):
     heartbeat: Heartbeat
     scope: anyio.CancelScope
     ended: anyio.Event
 
 
-@dataclass(slots=True)
-class Heartbeats:
+class Heartbeats(Moving):
     """Starts and stops heartbeats. One that is registered again replaces itself."""
 
     clock: Clock
     tasks: TaskGroup
-    _beating: dict[str, _Beating] = field(default_factory=dict)
+    _beating: dict[str, _Beating] = msgspec.field(default_factory=dict)
 
     def register(self, heartbeat: Heartbeat) -> None:
         """Begin a heartbeat."""

@@ -7,7 +7,6 @@ denies of today.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,6 +21,7 @@ from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.card import card
 from bridle.permissions.evaluate import evaluate
 from bridle.tools.toolset import ToolSet
+from bridle.types.base import Fixed
 from bridle.types.limits import Limits
 from bridle.types.permissions import Policy
 
@@ -40,8 +40,7 @@ _head = msgspec.json.Decoder(RequestHead)
 _policy = msgspec.json.Decoder(Policy)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preparer:
+class Preparer(Fixed, frozen=True, kw_only=True):
     """Prepares runs of any thread of one harness."""
 
     blueprint: Blueprint

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from bridle.app.output import parse_output
 from bridle.errors import RunError
+from bridle.types.base import Fixed
 from bridle.types.runs import Failure
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ Out = TypeVar("Out")
 AWAITING = "awaiting"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
+class Pending(Fixed, frozen=True, kw_only=True):
     """Something that waits for an answer: an approval, a question, a plan or a tool."""
 
     id: str
@@ -31,8 +30,7 @@ class Pending:
     card: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult(Generic[Out]):
+class RunResult(Fixed, Generic[Out], frozen=True, kw_only=True):
     """How a run ended, or `reason == "awaiting"` while it is parked."""
 
     run_id: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -11,8 +12,7 @@ if TYPE_CHECKING:
     from bridle.sandbox.checkpoints import Checkpoints
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceSnapshots:
+class WorkspaceSnapshots(Fixed, frozen=True):
     """Takes snapshots; files outside the workspace are not covered."""
 
     checkpoints: Checkpoints

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bridle.errors import ConfigError
+from bridle.types.base import Fixed, Moving
 from bridle.types.events import CheckpointTaken, ConversationRewound, Event, FilesRestored
 
 if TYPE_CHECKING:
@@ -15,19 +17,17 @@ if TYPE_CHECKING:
     from bridle.sandbox.checkpoints import Checkpoints
 
 
-@dataclass(slots=True, kw_only=True)
-class Undone:
+class Undone(Moving, kw_only=True):
     """What was put back; `kept` are files that somebody had edited since, with the reason."""
 
     run_id: str | None
-    restored: list[str] = field(default_factory=list)
-    merged: list[str] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
-    uncovered: list[str] = field(default_factory=list)
+    restored: list[str] = msgspec.field(default_factory=list)
+    merged: list[str] = msgspec.field(default_factory=list)
+    kept: list[str] = msgspec.field(default_factory=list)
+    uncovered: list[str] = msgspec.field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undo:
+class Undo(Fixed, frozen=True, kw_only=True):
     """Undoes and redoes in one workspace."""
 
     journal: Journal

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from bridle.app.paths import config_directory, data_directory, state_directory
 from bridle.checks.run import ProjectChecks
 from bridle.errors import ConfigError
 from bridle.tools.builtin.workspace import Workplace
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from bridle.tools.define import Tool
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
+class Workspace(Fixed, frozen=True):
     """A directory that an agent may read and, as the rules allow, change.
 
     `sandbox` confines its commands: auto, bubblewrap, landlock, seatbelt, read-only, no-shell or

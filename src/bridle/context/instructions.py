@@ -7,8 +7,11 @@ the project. What was loaded, and what was cut, is told.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
+
+from bridle.types.base import Fixed, Moving
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,8 +23,7 @@ MAX_DEPTH = 5
 _IMPORT = re.compile(r"^@(\S+)\s*$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Fixed, frozen=True):
     """The text for the model, the files that it came from, and what a user should know."""
 
     text: str = ""
@@ -29,11 +31,10 @@ class Loaded:
     notices: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Moving):
     root: Path
-    files: list[str] = field(default_factory=list)
-    notices: list[str] = field(default_factory=list)
+    files: list[str] = msgspec.field(default_factory=list)
+    notices: list[str] = msgspec.field(default_factory=list)
 
     def read(self, path: Path, depth: int = 0) -> str | None:
         """Read one file with its imports; None when it cannot be read."""

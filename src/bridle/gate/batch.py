@@ -7,8 +7,9 @@ started: exactly those that this function names.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from bridle.journal.calls import CallState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Concurrency:
+class Concurrency(Fixed, frozen=True, kw_only=True):
     """How many concurrency-safe calls run at once, in all and per category."""
 
     max: int = 5

@@ -6,10 +6,10 @@ whole workspace saved, on both sides, so that the user's own edits are told apar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bridle.errors import BridleError
+from bridle.types.base import Moving
 from bridle.types.events import CheckpointTaken
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from bridle.types.tools import CallFacts
 
 
-@dataclass(slots=True)
-class Bracket:
+class Bracket(Moving):
     """One call between two snapshots."""
 
     snapshots: Snapshots | None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bridle.types.base import Fixed
 from bridle.types.events import (
     ApprovalRequired,
     Event,
@@ -28,16 +28,14 @@ Evaluate = Callable[[str, CallFacts, Policy, Grants], Decision]
 Card = Callable[[str, CallFacts, dict[str, Any], Decision], dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(Fixed, frozen=True, kw_only=True):
     """What the user said beside the policy: rules of the thread, grants of the session."""
 
     rules: tuple[Rule, ...] = ()
-    grants: Grants = field(default_factory=Grants)
+    grants: Grants = msgspec.field(default_factory=Grants)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decider:
+class Decider(Fixed, frozen=True, kw_only=True):
     """Turns calls into events by the rules of one run."""
 
     toolbox: Toolbox

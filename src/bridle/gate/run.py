@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
@@ -14,6 +13,7 @@ from bridle.gate.bracket import Bracket
 from bridle.gate.decide import failure
 from bridle.ports.tools import CallScope, Outcome, Recorded, Suspended, Toolbox
 from bridle.tools.output import bound
+from bridle.types.base import Fixed
 from bridle.types.events import Event, ToolReturned
 from bridle.types.tools import Done, Failed
 
@@ -27,8 +27,7 @@ DEFAULT_TIMEOUT = 600.0
 log = logging.getLogger("bridle.gate")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runner:
+class Runner(Fixed, frozen=True, kw_only=True):
     """Executes calls; what they return is bounded, what they raise becomes a result."""
 
     toolbox: Toolbox

@@ -7,15 +7,16 @@ checked against that state and against the drain's lease.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 import anyio
+import msgspec
 
 from bridle.errors import HeadMoved
 from bridle.journal.state import ThreadState
 from bridle.ports.store import Append, Batch, Reservation, Spent, Store
+from bridle.types.base import Fixed, Moving
 from bridle.types.events import (
     AnyLiveEvent,
     ApprovalAnswered,
@@ -37,13 +38,14 @@ if TYPE_CHECKING:
     from bridle.types.threads import Lease
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Journal:
+class Journal(Fixed, frozen=True, kw_only=True):
     """The way into every log: commit first, then tell the bus."""
 
     store: Store
     bus: Bus
-    states: WeakValueDictionary[str, ThreadState] = field(default_factory=WeakValueDictionary)
+    states: WeakValueDictionary[str, ThreadState] = msgspec.field(
+        default_factory=WeakValueDictionary
+    )
 
     async def write(self, batch: Batch) -> tuple[DurableEvent, ...]:
         """Commit a batch and publish its events."""
@@ -91,8 +93,7 @@ class Journal:
         await self.publish(news)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extra:
+class Extra(Fixed, frozen=True, kw_only=True):
     """What goes into the transaction beside the thread's own events."""
 
     appends: tuple[Append, ...] = ()
@@ -105,14 +106,13 @@ class Extra:
 NOTHING = Extra()
 
 
-@dataclass(slots=True, kw_only=True)
-class ThreadLog:
+class ThreadLog(Moving, kw_only=True):
     """A drain's handle on its thread. Records are written one after the other."""
 
     journal: Journal
     lease: Lease
     state: ThreadState
-    _lock: anyio.Lock = field(default_factory=anyio.Lock)
+    _lock: anyio.Lock = msgspec.field(default_factory=anyio.Lock)
 
     async def decide(self, *events: Event, extra: Extra = NOTHING) -> None:
         """Record what follows from the present state.

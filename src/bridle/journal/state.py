@@ -6,7 +6,6 @@ always equals what is in the log.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import msgspec
 
 from bridle.journal.calls import CallState
 from bridle.types import events as ev
+from bridle.types.base import Moving
 from bridle.types.content import File, Image, Part, ToolCall, ToolResult
 from bridle.types.ids import message_id
 from bridle.types.messages import Message
@@ -28,27 +28,25 @@ if TYPE_CHECKING:
     from bridle.types.threads import Thread
 
 
-@dataclass(slots=True)
-class OpenRequest:
+class OpenRequest(Moving):
     """A model request that was started and has no answer in the log yet."""
 
     message_id: str
     reservation: ev.BudgetReserved | None
 
 
-@dataclass(slots=True)
-class RunState:
+class RunState(Moving):
     """One run: what it was given and what it has used."""
 
     run_id: str
     start: ev.RunStarted
     steps: int = 0
     tool_calls: int = 0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = msgspec.field(default_factory=Usage)
     cost_usd: float = 0.0
     request: OpenRequest | None = None
     reservation: ev.BudgetReserved | None = None
-    calls: list[CallState] = field(default_factory=list)
+    calls: list[CallState] = msgspec.field(default_factory=list)
     last: Message | None = None
     mode_id: str = "main"
     head: str = ""
@@ -63,8 +61,8 @@ class RunState:
     error: ev.ErrorRaised | None = None
     exhausted: str | None = None
     expired: bool = False
-    checks: dict[str, ev.CheckEnded] = field(default_factory=dict)
-    trail: list[tuple[str, ...]] = field(default_factory=list)
+    checks: dict[str, ev.CheckEnded] = msgspec.field(default_factory=dict)
+    trail: list[tuple[str, ...]] = msgspec.field(default_factory=list)
     ended: ev.RunEnded | None = None
 
     @property
@@ -76,28 +74,27 @@ class RunState:
 RULES_SETTING = "permissions"
 
 
-@dataclass(slots=True, weakref_slot=True)
-class ThreadState:
+class ThreadState(Moving, weakref=True):
     """A thread up to event `seq`."""
 
     id: str
     thread: Thread | None = None
     seq: int = 0
-    messages: list[Message] = field(default_factory=list)
-    message_seqs: list[int] = field(default_factory=list)
+    messages: list[Message] = msgspec.field(default_factory=list)
+    message_seqs: list[int] = msgspec.field(default_factory=list)
     """The event that each message came with."""
-    set_aside: list[tuple[list[Message], list[int]]] = field(default_factory=list)
+    set_aside: list[tuple[list[Message], list[int]]] = msgspec.field(default_factory=list)
     """Messages that were taken back, newest last."""
-    inputs: dict[str, Op] = field(default_factory=dict)
+    inputs: dict[str, Op] = msgspec.field(default_factory=dict)
     run: RunState | None = None
     last_run: RunState | None = None
     mode_id: str | None = None
-    models: dict[str, str] = field(default_factory=dict)
+    models: dict[str, str] = msgspec.field(default_factory=dict)
     """The model of each mode, where the user chose one for the thread."""
-    subagent_models: dict[str, str] = field(default_factory=dict)
+    subagent_models: dict[str, str] = msgspec.field(default_factory=dict)
     tasks: tuple[Task, ...] = ()
-    grants: list[ev.PermissionGranted] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
+    grants: list[ev.PermissionGranted] = msgspec.field(default_factory=list)
+    usage: Usage = msgspec.field(default_factory=Usage)
     cost_usd: float = 0.0
     rules: tuple[Rule, ...] = ()
     """What the user changed of the rules in this thread."""

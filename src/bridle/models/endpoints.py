@@ -7,7 +7,6 @@ provider's settings alone, so nothing of one provider can reach another's calls.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ import msgspec
 from bridle.errors import ConfigError, suggest
 from bridle.models.catalog import PROVIDERS, Provider, Wire
 from bridle.models.prices import PerMillion
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -135,13 +135,15 @@ def with_base_url(
     return {**config, provider: msgspec.structs.replace(own, base_url=base_url)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoints:
+class Endpoints(Fixed, frozen=True, kw_only=True):
     """Resolves providers by name. `env` is read, never written."""
 
-    env: Mapping[str, str] = field(repr=False)
-    config: Mapping[str, ProviderConfig] = field(default_factory=dict)
+    env: Mapping[str, str]
+    config: Mapping[str, ProviderConfig] = msgspec.field(default_factory=dict)
     keys: Keys | None = None
+
+    def __repr__(self) -> str:
+        return f"Endpoints({', '.join(self.config)})"
 
     def names(self) -> list[str]:
         """All providers: the known ones in order, then the user's own."""

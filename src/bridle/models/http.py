@@ -6,17 +6,18 @@ docs/adr/0003-http-client.md for why it exists.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 import anyio
 import h11
+import msgspec
 from anyio.abc import SocketAttribute
 from anyio.lowlevel import current_token
 
 from bridle.errors import ConfigError, ModelError
 from bridle.models.connection import MAX_HEAD, Dialer, close
 from bridle.models.proxies import Origin, Proxy, proxy_for, split_url
+from bridle.types.base import Fixed, Moving
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 RECEIVE_BYTES = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeouts:
+class Timeouts(Fixed, frozen=True, kw_only=True):
     """Seconds: to connect, without a byte in either direction, and for the whole exchange."""
 
     connect: float = 10.0
@@ -35,15 +35,14 @@ class Timeouts:
     total: float | None = 3600.0
 
 
-@dataclass(slots=True, kw_only=True)
-class _Link:
+class _Link(Moving, kw_only=True):
     """One open connection and its protocol state."""
 
     origin: Origin
     proxy: Proxy | None
     stream: ByteStream
     loop: object
-    h11: h11.Connection = field(
+    h11: h11.Connection = msgspec.field(
         default_factory=lambda: h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
     )
     idle_since: float = 0.0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from bridle.errors import ConfigError
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(Fixed, frozen=True, kw_only=True):
     """Where a connection ends: scheme, host and port. Connections are reused by origin."""
 
     scheme: str
@@ -38,8 +37,7 @@ class Origin:
         return self.authority
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proxy:
+class Proxy(Fixed, frozen=True, kw_only=True):
     """A proxy and the credentials for it; its text form never shows them."""
 
     origin: Origin

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
+from bridle.types.base import Fixed
 from bridle.types.tools import CallFacts, Done, Failed, PendingKind, Settlement, ToolSpec
 
 if TYPE_CHECKING:
@@ -17,8 +19,7 @@ if TYPE_CHECKING:
     from bridle.types.threads import Thread
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Child:
+class Child(Fixed, frozen=True, kw_only=True):
     """A thread to create and what to send to it, in the commit that suspends the call."""
 
     thread: Thread
@@ -26,8 +27,7 @@ class Child:
     agent_type: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suspended:
+class Suspended(Fixed, frozen=True, kw_only=True):
     """The call waits for an answer that comes through the inbox, from whoever can give it."""
 
     id: str
@@ -36,8 +36,7 @@ class Suspended:
     child: Child | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class Recorded(Fixed, frozen=True, kw_only=True):
     """A settlement with events that belong to it; they are recorded in the same commit."""
 
     outcome: Settlement
@@ -47,8 +46,7 @@ class Recorded:
 Outcome = Done | Failed | Suspended | Recorded
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallScope:
+class CallScope(Fixed, frozen=True, kw_only=True):
     """Where a call runs. `key` is the same when a call is run again after a crash."""
 
     thread_id: str
@@ -62,7 +60,7 @@ class CallScope:
     deps: Any = None
     resumed: Any = None
     tasks: tuple[Task, ...] = ()
-    values: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = msgspec.field(default_factory=dict)
     progress: Callable[[str], None] = lambda _text: None
     output: Callable[[str, str], None] = lambda _stream, _text: None
 

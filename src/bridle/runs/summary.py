@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from bridle.types import events as ev
+from bridle.types.base import Moving
 from bridle.types.usage import Usage
 
 if TYPE_CHECKING:
@@ -14,8 +16,7 @@ if TYPE_CHECKING:
     from bridle.types.runs import Failure, Reason, RunVerdict
 
 
-@dataclass(slots=True)
-class RunSummary:
+class RunSummary(Moving):
     """One run so far; `reason` is None while it is not over."""
 
     run_id: str
@@ -25,15 +26,15 @@ class RunSummary:
     text: str = ""
     reason: Reason | None = None
     verdict: RunVerdict | None = None
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = msgspec.field(default_factory=Usage)
     cost_usd: float = 0.0
     steps: int = 0
     tool_calls: int = 0
     paused: bool = False
     error: Failure | None = None
-    checks: dict[str, bool] = field(default_factory=dict)
-    files: list[str] = field(default_factory=list)
-    _paths: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    checks: dict[str, bool] = msgspec.field(default_factory=dict)
+    files: list[str] = msgspec.field(default_factory=list)
+    _paths: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
     def apply(self, event: ev.Event) -> None:
         """Take one more event of the run into account."""

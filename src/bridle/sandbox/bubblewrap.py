@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bridle.ports.sandbox import Launch
 from bridle.sandbox import cgroups, mounts, proxy, seccomp
 from bridle.sandbox.environment import clean
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -25,8 +25,7 @@ SHADOWED = frozenset({".mcp.json", ".bridle", ".claude", ".git", "hooks"})
 """Absent protected names that stand as placeholders; the others are put back afterwards."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bubblewrap:
+class Bubblewrap(Fixed, frozen=True, kw_only=True):
     """Commands in namespaces of their own, with the file system that the policy shows."""
 
     policy: SandboxPolicy

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
 
 from bridle.errors import ConfigError
+from bridle.types.base import Fixed
 
 WEB_PORTS = frozenset({80, 443})
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
@@ -19,8 +19,7 @@ _AUTHORITY = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9_.-]+))(?::([0-9]{1
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Fixed, frozen=True):
     """A host in its one form (a lower-case name or an address) and a port."""
 
     host: str
@@ -72,8 +71,7 @@ def _address(text: str, version: int) -> str | None:
     return str(getattr(address, "ipv4_mapped", None) or address)
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Fixed, frozen=True):
     """One entry of an allow list: a name, `*.name` for what is below it, or an address."""
 
     host: str

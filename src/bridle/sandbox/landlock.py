@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bridle.errors import ConfigError
 from bridle.ports.sandbox import Confinement, Launch
 from bridle.sandbox import cgroups, mounts, seccomp
 from bridle.sandbox.environment import clean
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -33,8 +33,7 @@ SCOPES = 3
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Landlock:
+class Landlock(Fixed, frozen=True, kw_only=True):
     """Commands that confine themselves before they start."""
 
     policy: SandboxPolicy

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bridle.sandbox.policy import protected_in_git
 from bridle.sandbox.shadows import is_placeholder
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,8 +24,7 @@ View = Literal["readable", "writable", "read_only", "hidden"]
 _STRENGTH: dict[View, int] = {"readable": 0, "writable": 1, "read_only": 2, "hidden": 3}
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(Fixed, frozen=True):
     """One path and how it is seen; `is_dir` also says what an absent one would be."""
 
     path: str

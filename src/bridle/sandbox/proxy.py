@@ -14,7 +14,6 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
@@ -22,6 +21,7 @@ import anyio
 from bridle.sandbox import wire
 from bridle.sandbox.groups import only
 from bridle.sandbox.hosts import AllowedHosts, Target, parse_authority
+from bridle.types.base import Fixed, Moving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -74,8 +74,7 @@ def behind(argv: Sequence[str], *, descriptor: int) -> tuple[str, ...]:
     return (python, "-I", "-S", "-c", _STUB, str(descriptor), *argv)
 
 
-@dataclass(slots=True)
-class Way:
+class Way(Moving):
     """The proxy of one command: the descriptor for the stub, and what was refused so far."""
 
     descriptor: int
@@ -119,8 +118,7 @@ async def _listen(ours: socket.socket, gatekeeper: Gatekeeper) -> None:
                 tasks.start_soon(gatekeeper.serve, connection, slots)
 
 
-@dataclass(frozen=True, slots=True)
-class Gatekeeper:
+class Gatekeeper(Fixed, frozen=True):
     """Decides over connections and carries the permitted ones."""
 
     hosts: AllowedHosts

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bridle.errors import ConfigError
 from bridle.ports.sandbox import Launch
 from bridle.sandbox import cgroups, mounts
 from bridle.sandbox.environment import clean
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -40,8 +40,7 @@ BASE = """(version 1)
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seatbelt:
+class Seatbelt(Fixed, frozen=True, kw_only=True):
     """Commands under a profile of the policy; later rules of a profile win over earlier ones."""
 
     policy: SandboxPolicy

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bridle.types.base import Fixed
 from bridle.types.limits import Limits
 from bridle.types.permissions import Policy
 
@@ -24,8 +24,7 @@ WRITING_TOOLS = ("write_file", "edit_file", "multi_edit")
 SHELL_TOOLS = ("bash",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compiled:
+class Compiled(Fixed, frozen=True, kw_only=True):
     """What a spec means."""
 
     name: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -22,6 +21,7 @@ import msgspec
 from bridle.errors import ToolError, UserError
 from bridle.ports.tools import CallScope, Outcome, Recorded, Suspended
 from bridle.tools.schema import Parameters
+from bridle.types.base import Fixed
 from bridle.types.tools import CATEGORIES, CallFacts, Category, Done, Effect, Failed, ToolSpec
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ Of: TypeAlias = V | Callable[[dict[str, Any]], V]
 """A value, or a function of the call's arguments."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolContext(Generic[Deps]):
+class ToolContext(Fixed, Generic[Deps], frozen=True, kw_only=True):
     """What a tool knows of its call.
 
     `key` is the same when the call is run again after a crash: use it to make an effect happen
@@ -47,7 +46,7 @@ class ToolContext(Generic[Deps]):
     key: str
     repeated: bool = False
     deps: Deps | None = None
-    values: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = msgspec.field(default_factory=dict)
     scope: CallScope
 
     def progress(self, text: str) -> None:
@@ -55,8 +54,7 @@ class ToolContext(Generic[Deps]):
         self.scope.progress(text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class Tool(Fixed, frozen=True, kw_only=True):
     """A tool with its attributes; what is omitted is taken as unsafe."""
 
     name: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bridle.errors import UserError
 from bridle.tools.define import Tool
@@ -61,7 +62,7 @@ class ToolSet:
         """Run a call that the gate has let through."""
         tool = self._find(call.tool)
         assert tool is not None, "a call of an unknown tool is answered by the gate"
-        return await tool.execute(call.args, replace(scope, deps=self._deps))
+        return await tool.execute(call.args, msgspec.structs.replace(scope, deps=self._deps))
 
     def _find(self, name: str) -> Tool | None:
         return self._tools.get(name) or self._tools.get(ALIASES.get(name, ""))

@@ -1,7 +1,5 @@
 """What may be asked of a thread. Every op is admitted to its inbox before it acts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

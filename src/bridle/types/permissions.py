@@ -1,7 +1,5 @@
 """Decisions about calls, and the rules that they come from."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

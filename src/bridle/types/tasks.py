@@ -1,7 +1,5 @@
 """The task list that an agent keeps."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """What a tool is to the model, what a call of it means to the gate, and how it can end."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import msgspec

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
+import msgspec
 
 from bridle.errors import BridleError, HeadMoved
 from bridle.gate.run import interrupted
 from bridle.journal.recorder import Journal, ThreadLog
+from bridle.types.base import Moving
 from bridle.types.events import ErrorRaised, RunEnded
 from bridle.types.runs import Failure
 
@@ -40,8 +41,7 @@ class Turn(Protocol):
 MakeTurn = Callable[[ThreadLog], Turn]
 
 
-@dataclass(slots=True, kw_only=True)
-class Drain:
+class Drain(Moving, kw_only=True):
     """Takes leases and drains threads, remembering their folded state between drains."""
 
     journal: Journal
@@ -50,8 +50,8 @@ class Drain:
     clock: Clock
     lease_seconds: float = LEASE_SECONDS
     paused: bool = False
-    _turns: dict[str, Turn] = field(default_factory=dict)
-    _recent: dict[str, ThreadState] = field(default_factory=dict)
+    _turns: dict[str, Turn] = msgspec.field(default_factory=dict)
+    _recent: dict[str, ThreadState] = msgspec.field(default_factory=dict)
 
     async def run(self, thread_id: str) -> None:
         """Drain a thread; raises `ThreadInUse` when somebody else does.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bridle.models.providers.parts import COMMON_ID, NINE_LETTERS, CallIdRule
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from bridle.ports.model import Reasoning
@@ -53,8 +53,7 @@ def _switch(model: str, reasoning: Reasoning) -> dict[str, Any]:  # noqa: ARG001
     return {"thinking": {"type": "disabled" if reasoning == "off" else "enabled"}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatDialect:
+class ChatDialect(Fixed, frozen=True, kw_only=True):
     """How one server wants what others want differently.
 
     `cache_key` and `asks_usage` are off for servers that refuse fields they do not know.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -12,6 +11,7 @@ from bridle.errors import ModelError
 from bridle.models.errors import provider_error, read_complaint
 from bridle.models.proxies import public_url
 from bridle.models.sse import SseParser
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -51,8 +51,7 @@ class Decoder(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Fixed, frozen=True, kw_only=True):
     """A provider's address, with the headers that open it; its text form shows no secret."""
 
     provider: str

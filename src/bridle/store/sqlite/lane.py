@@ -11,13 +11,13 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import anyio
 
 from bridle.errors import StoreError
+from bridle.types.base import Moving
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -25,8 +25,7 @@ Work = Callable[[sqlite3.Connection], T]
 GROUP_LIMIT = 256
 
 
-@dataclass(slots=True)
-class _Job:
+class _Job(Moving):
     work: Work[Any]
     durable: bool
     loop: asyncio.AbstractEventLoop

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bridle.app.coding import RunOptions, coding_harness
@@ -14,6 +13,7 @@ from bridle.surfaces.cli.interact import answer_all, can_ask
 from bridle.surfaces.cli.output import data, json_line, talk
 from bridle.surfaces.cli.render import Progress, result_json
 from bridle.surfaces.cli.signals import Signals
+from bridle.types.base import Fixed
 from bridle.types.events import AnyEvent, encode_event
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "stream-json")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Fixed, frozen=True, kw_only=True):
     """What to do and how to print it."""
 
     task: str | None

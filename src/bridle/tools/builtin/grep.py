@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from bridle.errors import ToolError
 from bridle.tools.builtin.ignoring import walk
 from bridle.tools.builtin.list_files import matcher
 from bridle.tools.define import Tool, tool
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +27,7 @@ LONGEST_LINE = 400
 TIMEOUT = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(Fixed, frozen=True, kw_only=True):
     """What to look for."""
 
     pattern: str

@@ -7,9 +7,10 @@ Links are not followed.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 IGNORE_FILE = ".gitignore"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Fixed, frozen=True):
     """One entry of the walk; `path` is relative to where it began."""
 
     path: str
@@ -28,8 +28,7 @@ class Found:
     depth: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+class _Rules(Fixed, frozen=True):
     base: str
     spec: GitIgnoreSpec
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from bridle.errors import ToolError
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from bridle.ports.processes import Processes
@@ -17,11 +19,10 @@ if TYPE_CHECKING:
 REMEMBERED = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class SeenFiles:
+class SeenFiles(Fixed, frozen=True):
     """What each thread last saw of each file, so that an edit of something else is refused."""
 
-    _seen: OrderedDict[tuple[str, str], FileStatus] = field(default_factory=OrderedDict)
+    _seen: OrderedDict[tuple[str, str], FileStatus] = msgspec.field(default_factory=OrderedDict)
 
     def remember(self, thread_id: str, status: FileStatus) -> None:
         """A thread has read or written a file."""
@@ -35,15 +36,14 @@ class SeenFiles:
         return self._seen.get((thread_id, path))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workplace:
+class Workplace(Fixed, frozen=True, kw_only=True):
     """The root of the workspace, access to its files, and what runs commands in it."""
 
     root: Path
     files: FileAccess
     processes: Processes
     sandbox: Sandbox
-    seen: SeenFiles = field(default_factory=SeenFiles)
+    seen: SeenFiles = msgspec.field(default_factory=SeenFiles)
 
     def touched(self, args: dict[str, Any]) -> tuple[str, ...]:
         """The path that a call names, resolved, for the gate; what leaves the workspace stays."""

@@ -1,7 +1,5 @@
 """One vocabulary for log, stream, user interface and export, and its one codec."""
 
-from __future__ import annotations
-
 import msgspec
 
 from bridle.types.events.base import Event, LiveEvent

@@ -1,7 +1,5 @@
 """Events about what a session keeps: modes, models, questions, plans, tasks and state."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import msgspec

@@ -1,7 +1,5 @@
 """Events about a thread as a whole."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from bridle.types.events.base import Event, Origin

@@ -1,7 +1,5 @@
 """Events about tool calls, from the request to the one result."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from bridle.types.content import Image

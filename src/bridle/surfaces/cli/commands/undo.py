@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 import anyio
 import click
+import msgspec
 
 from bridle.app.records import find_run, open_records, open_undo
 from bridle.surfaces.cli import exits
@@ -29,7 +29,7 @@ def command(run: str, redo: bool, as_json: bool, store: str | None) -> int:
     """
     undone = anyio.run(_undo, store, run, redo)
     if as_json:
-        json_line([dataclasses.asdict(undone)])
+        json_line([msgspec.to_builtins(undone)])
     for path in undone.restored:
         talk(f"restored {path}")
     for path in undone.merged:
