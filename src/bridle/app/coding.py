@@ -11,6 +11,7 @@ import msgspec
 from bridle.app.config import Agent
 from bridle.app.harness import Harness
 from bridle.app.models import model_registry
+from bridle.app.paths import state_directory
 from bridle.app.workspace import Workspace
 from bridle.context.environment import environment_facts
 from bridle.context.instructions import load_instructions
@@ -20,7 +21,7 @@ from bridle.models.choose import choose
 from bridle.models.packs import Tuning, tune
 from bridle.ports.clock import SystemClock
 from bridle.spec.compile import Compiled, compile_spec
-from bridle.spec.load import find_spec, load_spec
+from bridle.spec.load import field_lines, find_spec, load_spec
 from bridle.spec.model import HarnessSpec
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
@@ -66,7 +67,15 @@ def coding_harness(options: RunOptions) -> Harness:
     flag = options.model or (EMBEDDED if options.repair and not options.provider else None)
     chosen = choose(registry, flag=flag, provider=options.provider, spec=compiled.model)
     sandbox = options.sandbox or compiled.sandbox
-    workspace = Workspace(root, sandbox=sandbox)
+    policy = _policy(compiled.policy, options)
+    workspace = Workspace(
+        root,
+        sandbox=sandbox,
+        network=compiled.network,
+        allowed_hosts=policy.hosts or (),
+        readable=policy.readable,
+        writable=policy.writable,
+    )
     return Harness(
         id=compiled.name,
         agent=Agent(instructions=_instructions(compiled, root, sandbox), name=compiled.name),
@@ -77,7 +86,7 @@ def coding_harness(options: RunOptions) -> Harness:
         resource_id=resource_of(root),
         workspace=workspace if compiled.tools else None,
         workspace_tools=_extra_tools(chosen.id, options),
-        permissions=_policy(compiled.policy, options),
+        permissions=policy,
         limits=compiled.limits.within(options.limits),
         checks=(compiled.checks or options.repair) and options.checks and compiled.tools,
         resolve_model=registry.resolve,
@@ -124,8 +133,9 @@ def _tuning(compiled: Compiled, model_id: str) -> Callable[[str], Tuning]:
 
 def _compiled(options: RunOptions, root: Path) -> Compiled:
     path = options.spec or find_spec(root)
-    spec = load_spec(path) if path is not None else HarnessSpec(version=1, name="bridle")
-    return compile_spec(spec, root=str(root))
+    if path is None:
+        return compile_spec(HarnessSpec(version=1, name="bridle"), root=str(root))
+    return compile_spec(load_spec(path), root=str(root), at=field_lines(path))
 
 
 def _policy(policy: Policy, options: RunOptions) -> Policy:
@@ -145,6 +155,7 @@ def _policy(policy: Policy, options: RunOptions) -> Policy:
         profile=profile,
         yolo=policy.yolo or options.yolo,
         answerable=options.answerable,
+        state_dir=str(state_directory()),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
@@ -10,11 +11,11 @@ import anyio
 from bridle.app.attachment import Attachment, Engine
 from bridle.app.blueprint import Blueprint, ResolveModel, Tools
 from bridle.app.builtin import builtin_tools, check_names
-from bridle.app.config import Agent, Heartbeat, Mode, Ports, Rules
+from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.heartbeats import Heartbeats
 from bridle.app.models import model_registry
 from bridle.app.parts.state import StateShape
-from bridle.app.paths import default_store
+from bridle.app.paths import default_store, state_directory
 from bridle.app.prepare import Preparer
 from bridle.app.scope import HostedTasks
 from bridle.app.session import Session
@@ -25,10 +26,11 @@ from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
 from bridle.models.packs import Tuning, tune
 from bridle.models.retry import next_delay
+from bridle.permissions.compile import policy_of
 from bridle.ports.clock import Clock, SystemClock
 from bridle.ports.ids import random_ids
 from bridle.types.limits import Limits
-from bridle.types.permissions import Policy
+from bridle.types.permissions import Policy, Rules
 from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
@@ -239,7 +241,12 @@ class Harness:
 def _policy(given: Rules | Policy | None, root: str | None) -> Policy:
     if isinstance(given, Policy):
         return given
-    return (given or Rules()).policy(root=root)
+    return policy_of(
+        given or Rules(),
+        root=root,
+        home=str(Path.home()),
+        state_dir=str(state_directory()),
+    )
 
 
 def _lazy_registry() -> Callable[[], Any]:

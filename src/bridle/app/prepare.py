@@ -20,6 +20,7 @@ from bridle.models.packs import Tuning, fitted
 from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.card import card
 from bridle.permissions.evaluate import evaluate
+from bridle.permissions.within import child_policy
 from bridle.tools.toolset import ToolSet
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
@@ -61,7 +62,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         offered = _surface(self._tools(kind, agent, state), tuning)
         tools = ToolSet(offered, deps=agent.deps)
         head = await self._head(wanted, kind, agent, tools, tuning)
-        policy = await self._policy(wanted)
+        policy = _for_depth(await self._policy(wanted), state)
         limits = _limits(blueprint.limits, agent.limits, tuning)
         return RunSetup(
             model_id=model_id,
@@ -194,3 +195,11 @@ def _limits(harness: Limits, agent: Limits | None, tuning: Tuning) -> Limits:
     if tuning.max_steps is None:
         return limits
     return limits.within(Limits(max_steps=tuning.max_steps))
+
+
+def _for_depth(policy: Policy, state: ThreadState) -> Policy:
+    """A child's calls are decided within its parent's policy, one level deeper."""
+    depth = state.thread.depth if state.thread is not None else 0
+    for _ in range(depth - policy.depth):
+        policy = child_policy(policy, policy)
+    return policy

@@ -15,6 +15,7 @@ from bridle.types.base import Fixed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bridle.ports.sandbox import Network
     from bridle.sandbox.checkpoints import Checkpoints
     from bridle.tools.define import Tool
 
@@ -28,6 +29,10 @@ class Workspace(Fixed, frozen=True):
 
     path: str | Path = "."
     sandbox: str = "auto"
+    network: Network = "off"
+    allowed_hosts: Sequence[str] = ()
+    readable: Sequence[str] = ()
+    writable: Sequence[str] = ()
 
     @property
     def root(self) -> Path:
@@ -50,7 +55,14 @@ class Workspace(Fixed, frozen=True):
         from bridle.sandbox.supervisor import Supervisor
 
         ours = (state_directory(), config_directory(), data_directory())
-        policy = default_policy(str(self.root), state=[str(path) for path in ours])
+        policy = default_policy(
+            str(self.root),
+            state=[str(path) for path in ours],
+            network=self.network,
+            allowed_hosts=self.allowed_hosts,
+            readable=self.readable,
+            writable=self.writable,
+        )
         return Workplace(
             root=self.root,
             files=file_access(policy),

@@ -75,6 +75,8 @@ class Decider(Fixed, frozen=True, kw_only=True):
         policy = self.policy
         if terms.rules:  # what the user changed in this thread stands before what was written
             policy = msgspec.structs.replace(policy, rules=(*terms.rules, *policy.rules))
+        if facts.args is None:
+            facts = msgspec.structs.replace(facts, args=call.args)
         return self.evaluate(call.tool, facts, policy, terms.grants)
 
     def _decided(self, run_id: str, call: ToolCall, facts: CallFacts, terms: Terms) -> list[Event]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bridle.permissions.compile import from_execution_policy
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
 from bridle.types.permissions import Policy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bridle.ports.sandbox import Network
     from bridle.spec.model import HarnessSpec
 
 TUNING = (
@@ -36,18 +41,18 @@ class Compiled(Fixed, frozen=True, kw_only=True):
     policy: Policy
     limits: Limits
     sandbox: str
+    network: Network
     checks: bool
     tools: bool
 
 
-def compile_spec(spec: HarnessSpec, *, root: str | None = None) -> Compiled:
-    """Compile a spec; a flavor without tools has none, rather than having them masked."""
-    execution = spec.execution_policy
-    removed: dict[str, str] = {}
-    if not execution.allow_write:
-        removed |= dict.fromkeys(WRITING_TOOLS, "execution_policy.allow_write is false")
-    if not execution.allow_shell:
-        removed |= dict.fromkeys(SHELL_TOOLS, "execution_policy.allow_shell is false")
+def compile_spec(
+    spec: HarnessSpec, *, root: str | None = None, at: Callable[[str], str | None] | None = None
+) -> Compiled:
+    """Compile a spec; a flavor without tools has none, rather than having them masked.
+
+    `at` tells the file and line of a field, so that every decision can name where it was written.
+    """
     section = spec.limits
     given = {
         name: getattr(section, name)
@@ -61,9 +66,55 @@ def compile_spec(spec: HarnessSpec, *, root: str | None = None) -> Compiled:
         profile=spec.model_policy.profile,
         pack=spec.model_policy.pack,
         tuning={name: getattr(spec.model_policy, name) for name in TUNING},
-        policy=Policy(profile=execution.approval_profile, removed=removed, root=root),
+        policy=_policy(spec, root, at or (lambda _field: None)),
         limits=Limits(**given),
-        sandbox=execution.sandbox,
+        sandbox=spec.execution_policy.sandbox,
+        network=_network(spec),
         checks=spec.checks.enabled,
         tools=spec.flavor == "coding",
     )
+
+
+def _policy(spec: HarnessSpec, root: str | None, at: Callable[[str], str | None]) -> Policy:
+    execution = spec.execution_policy
+    rules = from_execution_policy(
+        allow_read=execution.allow_read,
+        allow_write=execution.allow_write,
+        allow_shell=execution.allow_shell,
+        allow_network=execution.allow_network or bool(execution.allowed_hosts),
+        allowed_commands=execution.allowed_commands,
+        denied_commands=execution.denied_commands,
+        categories=execution.categories,
+        permissions=execution.permissions,
+        at=lambda key: at(f"execution_policy.{key}"),
+    )
+    return Policy(
+        profile=execution.approval_profile,
+        rules=rules,
+        removed=_removed(spec),
+        root=root,
+        home=str(Path.home()),
+        readable=tuple(execution.readable),
+        writable=tuple(execution.writable),
+        hosts=tuple(execution.allowed_hosts) or None,
+        only_commands=tuple(execution.allowed_commands),
+    )
+
+
+def _removed(spec: HarnessSpec) -> dict[str, str]:
+    """Tools that are not offered at all, and why."""
+    execution = spec.execution_policy
+    removed: dict[str, str] = {}
+    for allowed, tools, field in (
+        (execution.allow_write, WRITING_TOOLS, "allow_write"),
+        (execution.allow_shell, SHELL_TOOLS, "allow_shell"),
+    ):
+        if not allowed:
+            removed |= dict.fromkeys(tools, f"execution_policy.{field} is false")
+    return removed
+
+
+def _network(spec: HarnessSpec) -> Network:
+    if spec.execution_policy.allowed_hosts:
+        return "hosts"
+    return "on" if spec.execution_policy.allow_network else "off"

@@ -71,6 +71,7 @@ class Tool(Fixed, frozen=True, kw_only=True):
     paths: Callable[[dict[str, Any]], tuple[str, ...]] | None = None
     hosts: Callable[[dict[str, Any]], tuple[str, ...]] | None = None
     command: Callable[[dict[str, Any]], str | None] | None = None
+    cwd: Callable[[dict[str, Any]], str | None] | None = None
     asks_user: bool = False
 
     @property
@@ -105,6 +106,7 @@ class Tool(Fixed, frozen=True, kw_only=True):
             paths=self.paths(args) if self.paths else (),
             hosts=self.hosts(args) if self.hosts else (),
             command=self.command(args) if self.command else None,
+            cwd=self.cwd(args) if self.cwd else None,
             asks_user=self.asks_user,
         )
 
@@ -136,6 +138,7 @@ def tool(
     paths: Callable[[dict[str, Any]], tuple[str, ...]] | None = None,
     hosts: Callable[[dict[str, Any]], tuple[str, ...]] | None = None,
     command: Callable[[dict[str, Any]], str | None] | None = None,
+    cwd: Callable[[dict[str, Any]], str | None] | None = None,
     asks_user: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 

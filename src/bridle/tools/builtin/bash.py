@@ -26,6 +26,7 @@ def bash_tool(place: Workplace) -> Tool:
         destructive=True,
         timeout=lambda args: _seconds(args.get("timeout")) + GRACE,
         command=lambda args: args.get("command"),
+        cwd=lambda args: args.get("cwd"),
     )
     async def bash(
         command: str,
