@@ -111,10 +111,14 @@ class ModelRegistry:
         self._made.clear()
 
     async def aclose(self) -> None:
-        """Close the HTTP client, if one was made."""
-        if self._client is not None:
-            client, self._client = self._client, None
-            self._made.clear()
+        """Close the HTTP client, if one was made, and let go the weights of local models."""
+        made, self._made = self._made, {}
+        for model in made.values():
+            close = getattr(model, "close", None)
+            if close is not None:
+                close()
+        client, self._client = self._client, None
+        if client is not None:
             await client.aclose()
 
     def _from_provider(self, provider: str, model: str) -> Model:
