@@ -17,9 +17,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from grammar import STUBS, WRAPPERS, Grammar  # noqa: E402
+from permissions.grammar import STUBS, WRAPPERS, Grammar  # noqa: E402
 
 from bridle.permissions.shell import HOLE, Analysis, Word, analyse  # noqa: E402
 from bridle.permissions.shell.variables import danger  # noqa: E402

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from bridle.types.permissions import Policy
+if TYPE_CHECKING:
+    from bridle.types.permissions import Policy
 
 
 def child_policy(parent: Policy, child: Policy) -> Policy:
