@@ -88,8 +88,9 @@ def prepare(tool: str, facts: CallFacts, policy: Policy, grants: Grants) -> Call
 
 
 def holds(rule: Rule, policy: Policy) -> bool:
-    """Does the rule hold at this depth of delegation? Denials always do."""
-    return rule.effect == "deny" or rule.max_depth is None or policy.depth <= rule.max_depth
+    """Does the rule hold at this depth of delegation? What denies or asks always does."""
+    limited = rule.max_depth is not None and rule.effect in ("allow", "notify")
+    return not limited or policy.depth <= (rule.max_depth or 0)
 
 
 def concerns(pattern: Pattern, call: Call, *, denying: bool) -> bool:

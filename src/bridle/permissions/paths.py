@@ -21,6 +21,7 @@ _SECRET_PLACES = names(
 )
 """What is secret under a home directory."""
 
+_SECRET_PLACE = re.compile(rf"/(?:{'|'.join(map(re.escape, sorted(_SECRET_PLACES)))})(?:/|$)")
 _SECRET_ANYWHERE = re.compile(
     r"(?:^|/)(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|\.netrc|\.pgpass|\.git-credentials"
     r"|\.ssh/[^/]+|\.aws/credentials|\.docker/config\.json|\.kube/config)$"
@@ -86,11 +87,12 @@ def is_secret(
         return True
     if root is not None and inside(path, root):
         return False
+    if _SECRET_OUTSIDE.search(folded):
+        return True
     found = _HOME.match(folded)
-    homes = {home.casefold()} if home else set()
-    homes |= {found[1]} if found else set()
-    return _SECRET_OUTSIDE.search(folded) is not None or any(
-        inside(folded, posixpath.join(base, place)) for base in homes for place in _SECRET_PLACES
+    homes = ([home.casefold().rstrip("/")] if home else []) + ([found[1]] if found else [])
+    return any(
+        folded.startswith(base + "/") and _SECRET_PLACE.match(folded, len(base)) for base in homes
     )
 
 

@@ -15,9 +15,13 @@ if TYPE_CHECKING:
     from bridle.permissions.shell.facts import SimpleCommand, Word
 
 _SUBCOMMANDS = names(
-    "git npm pnpm yarn bun npx docker podman kubectl cargo go pip pip3 uv poetry pdm hatch make just "
-    "systemctl gh glab helm terraform aws gcloud az apt apt-get brew dnf rustup dotnet mvn gradle "
-    "mix bundle rails conda pipx deno flutter ruff mypy python python3 node tox nox"
+    "git npm pnpm yarn bun npx docker podman kubectl cargo go pip pip3 uv poetry pdm hatch make "
+    "just systemctl gh glab helm terraform aws gcloud az apt apt-get brew dnf rustup dotnet mvn "
+    "gradle mix bundle rails conda pipx deno flutter ruff mypy python python3 node tox nox"
+)
+_TOO_WIDE = names(
+    "bash sh dash zsh ksh fish eval source . sudo doas su ssh env xargs find perl ruby php lua "
+    "exec parallel timeout nohup awk sed osascript"
 )
 _THIRD = names("run exec remote stash worktree compose -m test:unit")
 
@@ -77,18 +81,27 @@ def _command_pattern(call: Call, part: Part, command: SimpleCommand, *, exact: b
             return f"{tool}({_written(words)})"
         if uncovered:
             return None
-    return f"{tool}({_written(words + [word.text for word in prefix_words(command)])}:*)"
+    prefix = prefix_words(command)
+    if prefix is None:
+        return None
+    return f"{tool}({_written(words + [word.text for word in prefix])}:*)"
 
 
-def prefix_words(command: SimpleCommand) -> tuple[Word, ...]:
-    """The words that name what is done: the program, and its subcommand where it has some."""
+def prefix_words(command: SimpleCommand) -> tuple[Word, ...] | None:
+    """The words that name what is done: the program, and its subcommand where it has some.
+
+    None where the program alone would say too much: a shell, or git without a subcommand.
+    """
     words = command.words
-    count = 1
-    if words[0].text in _SUBCOMMANDS and len(words) > 1 and _names(words[1]):
-        count = 2
-        if words[1].text in _THIRD and len(words) > 2 and _names(words[2]):
-            count = 3
-    return words[:count]
+    name = words[0].text
+    if name in _TOO_WIDE:
+        return None
+    if name not in _SUBCOMMANDS or len(words) == 1:
+        return words[:1]
+    if not _names(words[1]):
+        return None
+    third = words[1].text in _THIRD and len(words) > 2 and _names(words[2])
+    return words[: 3 if third else 2]
 
 
 def _names(word: Word) -> bool:

@@ -50,8 +50,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `matches` is a tool name (globs allowed), a pattern with arguments such as
     `bash(git status:*)` or `write_file:/tmp/**`, or a category when `by_category` is set. A rule
-    with a `max_depth` grants nothing to agents that are delegated to more deeply than that; a
-    denial holds at every depth.
+    with a `max_depth` grants nothing to agents that are delegated to more deeply than that; what
+    denies or asks holds at every depth.
     """
 
     id: str

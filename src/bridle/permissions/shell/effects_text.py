@@ -112,7 +112,7 @@ def awk_effects(words: Sequence[Word]) -> Iterator[Effect]:
     if script is None:
         return
     index, word = script
-    if not word.literal or _AWK_RUNS.search(word.text.replace("||", "")):
+    if not word.literal or len(word.text) > 4096 or _AWK_RUNS.search(word.text.replace("||", "")):
         yield Effect("run", "an awk script that may run commands", index)
     elif _AWK_PRINTS.search(word.text):
         yield Effect("write", "an awk script that prints to a file", index)

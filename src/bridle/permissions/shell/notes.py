@@ -23,6 +23,7 @@ class Notes:
         self.unnamed: list[Unnamed] = []
         self.redirects: list[Redirect] = []
         self.assignments: list[Assignment] = []
+        self.words = 0
         self.starts: set[int] = set()
         self.opaque: list[tuple[int, int]] = []
         self.uncertain: list[tuple[Word, ...]] = []

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from bridle.permissions.shell.tree import Piece, RawWord
 
-_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}|\{.*(?:,|\.\.).*\}", re.DOTALL)
 _TILDE = re.compile(r"~([+\-]?|[\w.-]+)(?=/|$)")
 _ESCAPES = {
     "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b",
@@ -75,10 +74,10 @@ def value(word: RawWord) -> Word:
     build = _Build()
     pieces = list(word.pieces)
     unquoted = "".join(piece.text if piece.kind == "text" else "\x01" for piece in word.pieces)
-    braces = _BRACES.search(unquoted)
+    braces = _brace(unquoted)
     brackets = unquoted.find("[", 0) < unquoted.rfind("]") and unquoted != "[]"
-    if braces:
-        prefix = unquoted[: braces.start()]
+    if braces is not None:
+        prefix = unquoted[:braces]
         if "\x01" not in prefix:
             build.text.append("" if any(char in "*?[~" for char in prefix) else prefix)
         build.hole(splits=True)
@@ -100,6 +99,13 @@ def value(word: RawWord) -> Word:
     text = "".join(build.text)
     guess = guessed(word.pieces, {}) if build.holes else None
     return Word(text, word.raw, tuple(build.holes), splits=build.splits, guess=guess)
+
+
+def _brace(text: str) -> int | None:
+    """Where a brace expansion may begin."""
+    first, last = text.find("{"), text.rfind("}")
+    between = text[first + 1 : last] if 0 <= first < last else ""
+    return first if "," in between or ".." in between else None
 
 
 def guessed(pieces: Iterable[Piece], known: dict[str, str]) -> str | None:

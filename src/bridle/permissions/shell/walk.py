@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bridle.permissions.shell.tree import Dialect, Node, Piece, Redirection
 
 MAX_COMMANDS = 1000
+MAX_WORDS = 5000
 _RANGE = re.compile(r"\{-?[0-9]+\.\.-?[0-9]+(?:\.\.-?[0-9]+)?\}")
 _COMPARISONS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -204,7 +205,9 @@ class Walk(Notes):
             self._run(Run(words, node.raw, tuple(assignments), redirects, stdin), where)
 
     def _run(self, run: Run, where: Where) -> None:
-        if len(self.commands) >= MAX_COMMANDS or where.depth > MAX_DEPTH:
+        self.words += len(run.words)
+        many = len(self.commands) >= MAX_COMMANDS or self.words > MAX_WORDS
+        if many or where.depth > MAX_DEPTH:
             self.problem("too many commands in one", run.raw[:60])
             return
         first = run.words[0]
