@@ -56,10 +56,10 @@ def fetch(package: dict, work: Path) -> Path:
     return place
 
 
-def suite(python: str, root: Path, *, timeout: float) -> tuple[bool, int]:
+def suite(python: str, root: Path, *, timeout: float, more: str = "-q") -> tuple[bool, int]:
     """Run the suite the ordinary way; tells whether it passed and how many tests did."""
     env = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--color=no"]
+    command = [python, "-m", "pytest", "-q", more, "-p", "no:cacheprovider", "--color=no"]
     try:
         done = subprocess.run(
             command, cwd=root, env=env, capture_output=True, text=True, timeout=timeout
@@ -92,7 +92,7 @@ def killed_mutants(package: dict, place: Path, args: argparse.Namespace) -> list
         shutil.rmtree(root, ignore_errors=True)
         copy_project(place, root)
         (root / row["path"]).write_text(row["code"], encoding="utf-8")
-        if not suite(args.tools, root, timeout=limit)[0]:
+        if not suite(args.tools, root, timeout=limit, more="-x")[0]:
             found.append(row)
     cache.parent.mkdir(parents=True, exist_ok=True)
     cache.write_text(json.dumps(found))
