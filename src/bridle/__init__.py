@@ -3,13 +3,9 @@
 Public names are resolved when they are first used, so importing the package costs nothing.
 """
 
-from __future__ import annotations
-
-import importlib
-from typing import TYPE_CHECKING, Any
-
 from bridle._version import __version__
 
+TYPE_CHECKING = False  # as in typing, which would cost a third of `bridle --version`
 if TYPE_CHECKING:
     from bridle.app.config import Agent, Heartbeat, Mode, Ports, RequestContext
     from bridle.app.content import FileInput
@@ -78,7 +74,9 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    import importlib
+
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'bridle' has no attribute {name!r}")

@@ -20,7 +20,6 @@ BridleError
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -160,6 +159,8 @@ class ToolError(BridleError):
 
 def suggest(name: str, known: Iterable[str], *, what: str) -> str:
     """Say what is wrong with a name, what there is, and the nearest one."""
+    from difflib import get_close_matches
+
     names = sorted(known)
     near = get_close_matches(name, names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""

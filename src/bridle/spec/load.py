@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
-import yaml
 
 from bridle.errors import SpecError, suggest
 from bridle.spec.model import HarnessSpec
@@ -14,6 +13,8 @@ from bridle.spec.model import HarnessSpec
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    import yaml
 
 SPEC_NAME = "harness.yaml"
 MAX_BYTES = 1_000_000
@@ -52,6 +53,8 @@ def load_spec(path: Path) -> HarnessSpec:
 
 def parse_spec(text: str, *, file: str) -> HarnessSpec:
     """Validate the text of a spec."""
+    import yaml
+
     if len(text) > MAX_BYTES:
         raise SpecError(f"is larger than {MAX_BYTES} bytes", file=file)
     try:
@@ -77,6 +80,8 @@ def parse_spec(text: str, *, file: str) -> HarnessSpec:
 
 def _lines(node: yaml.Node, at: Place = ()) -> dict[Place, int]:
     """The line of every field."""
+    import yaml
+
     lines: dict[Place, int] = {at: node.start_mark.line + 1}
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
