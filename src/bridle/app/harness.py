@@ -11,6 +11,7 @@ import anyio
 from bridle.app.attachment import Attachment, Engine
 from bridle.app.blueprint import Blueprint, ResolveModel, Tools
 from bridle.app.builtin import builtin_tools, check_names
+from bridle.app.cards import Cards
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.heartbeats import Heartbeats
 from bridle.app.models import model_registry
@@ -105,6 +106,7 @@ class Harness:
             limits=limits or Limits(),
             state=StateShape(state),
             checks=workspace_checks(place) if checks and place is not None else None,
+            card=Cards(place),
             snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
             model_auth=model_auth,
             tuning=tuning,

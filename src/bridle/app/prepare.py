@@ -18,7 +18,6 @@ from bridle.gate.decide import Decider
 from bridle.gate.run import Runner
 from bridle.models.packs import Tuning, fitted
 from bridle.models.profiles import CORE_TOOLS
-from bridle.permissions.card import card
 from bridle.permissions.evaluate import evaluate
 from bridle.permissions.within import child_policy
 from bridle.tools.toolset import ToolSet
@@ -70,7 +69,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             fallbacks=blueprint.fallbacks,
             head=head,
             policy=policy,
-            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=card),
+            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=blueprint.card),
             runner=Runner(
                 toolbox=tools,
                 artefacts=self.artefacts,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridle.types.base import Fixed
+from bridle.types.content import ToolCall
 from bridle.types.events import (
     ApprovalRequired,
     Event,
@@ -22,10 +23,9 @@ from bridle.types.tools import CallFacts
 
 if TYPE_CHECKING:
     from bridle.ports.tools import Toolbox
-    from bridle.types.content import ToolCall
 
 Evaluate = Callable[[str, CallFacts, Policy, Grants], Decision]
-Card = Callable[[str, CallFacts, dict[str, Any], Decision], dict[str, Any]]
+Card = Callable[[ToolCall, CallFacts, Decision, Policy], dict[str, Any]]
 
 
 class Terms(Fixed, frozen=True, kw_only=True):
@@ -101,7 +101,7 @@ class Decider(Fixed, frozen=True, kw_only=True):
                 call_id=call.id,
                 tool=call.tool,
                 args=facts.args or call.args,
-                card=self.card(call.tool, facts, call.args, decision),
+                card=self.card(call, facts, decision, self.policy),
             )
             return [decided, asked]
         return [decided]

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
+import yaml
 
 from bridle.errors import SpecError, suggest
 from bridle.spec.model import HarnessSpec
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import yaml
 
 SPEC_NAME = "harness.yaml"
 MAX_BYTES = 1_000_000

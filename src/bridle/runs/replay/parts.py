@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
@@ -11,7 +11,6 @@ import msgspec
 from bridle.agent.setup import RequestHead, RunSetup, Wanted
 from bridle.errors import LeaseLost, ModelError, RequestAbandoned, UserError
 from bridle.gate.decide import Decider
-from bridle.permissions.card import card
 from bridle.permissions.evaluate import evaluate
 from bridle.ports.clock import from_iso
 from bridle.ports.model import Answer, ModelRequest, StreamPart, TextDelta
@@ -20,7 +19,7 @@ from bridle.types import events as ev
 from bridle.types.ids import message_id
 from bridle.types.ledger import Ask, NoRoom, Price, Room
 from bridle.types.ops import Send
-from bridle.types.permissions import Policy
+from bridle.types.permissions import Decision, Policy
 from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
@@ -107,6 +106,13 @@ class TapeTools:
         if answered is not None and answered.facts is not None:
             return answered.facts
         raise LeaseLost("the recorded drain ended before this call")
+
+    def card(
+        self, call: ToolCall, facts: CallFacts, decision: Decision, policy: Policy
+    ) -> dict[str, Any]:
+        """The recorded card: it may show files as they were then."""
+        asked = self.tape.ahead(ev.ApprovalRequired, lambda e: e.call_id == call.id)
+        return asked.card if asked is not None else {}
 
     async def execute(self, call: ToolCall, scope: CallScope) -> Outcome:
         """Nothing runs in a replay."""
@@ -241,7 +247,7 @@ class TapePreparer:
             fallbacks=started.fallbacks,
             head=head,
             policy=policy,
-            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=card),
+            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=tools.card),
             runner=TapeRunner(self.tape),
             budget=TapeBudget(self.tape),
             limits=started.limits,
