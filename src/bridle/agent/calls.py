@@ -45,14 +45,17 @@ class Calls:
     async def settle(self, run: RunState) -> None:
         """Run what may run; returns when all calls are settled or wait for somebody else."""
         await self._settle_suspects(run)
-        async with anyio.create_task_group() as tasks:
-            while True:
-                await self.attend()
-                ready = runnable(run.calls, self.setup.concurrency)
-                if not ready and not self._running:
-                    return
-                self._start(run, ready, tasks)
-                await self.news().wait()
+        try:
+            async with anyio.create_task_group() as tasks:
+                while True:
+                    await self.attend()
+                    ready = runnable(run.calls, self.setup.concurrency)
+                    if not ready and not self._running:
+                        return
+                    self._start(run, ready, tasks)
+                    await self.news().wait()
+        except BaseExceptionGroup as group:
+            raise first_error(group) from group
 
     def _start(self, run: RunState, ready: list[CallState], tasks: TaskGroup) -> None:
         for call in ready:
@@ -80,11 +83,12 @@ class Calls:
     async def _run_one(self, run: RunState, call: CallState) -> None:
         scope = self._scope(run, call)
         outcome = await self.setup.runner.run(call, scope)
-        if isinstance(outcome, Suspended):
-            events, extra = suspension(run, call, outcome)
-            await self.log.result(*events, extra=extra)
-        else:
-            await self.log.result(outcome)
+        with anyio.CancelScope(shield=True):  # what was done is recorded, whatever cuts the rest
+            if isinstance(outcome, Suspended):
+                events, extra = suspension(run, call, outcome)
+                await self.log.result(*events, extra=extra)
+            else:
+                await self.log.result(outcome)
         self._running.discard(call.call.id)
         self.news().set()
 
@@ -160,3 +164,9 @@ def suspension(run: RunState, call: CallState, outcome: Suspended) -> tuple[list
         ),
     )
     return events, Extra(appends=(begin,))
+
+
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first thing that went wrong in a group of tasks; the others were stopped by it."""
+    inner = group.exceptions[0]
+    return first_error(inner) if isinstance(inner, BaseExceptionGroup) else inner

@@ -67,19 +67,9 @@ class Decider:
         self, run_id: str, call: ToolCall, facts: CallFacts, grants: Grants
     ) -> list[Event]:
         decision = self.evaluate(call.tool, facts, self.policy, grants)
-        decided = PermissionDecided(
-            run_id=run_id,
-            call_id=call.id,
-            tool=call.tool,
-            effect=decision.effect,
-            rule=decision.rule,
-            layer=decision.layer,
-            source=decision.source,
-            reason=decision.reason,
-            trace=decision.trace,
-        )
+        recorded = decided(run_id, call, decision)
         if decision.effect == "deny":
-            return [decided, denial(run_id, call, decision)]
+            return [recorded, denial(run_id, call, decision)]
         if decision.effect == "ask":
             asked = ApprovalRequired(
                 run_id=run_id,
@@ -89,8 +79,23 @@ class Decider:
                 args=facts.args or call.args,
                 card=self.card(call.tool, facts, call.args, decision),
             )
-            return [decided, asked]
-        return [decided]
+            return [recorded, asked]
+        return [recorded]
+
+
+def decided(run_id: str, call: ToolCall, decision: Decision) -> PermissionDecided:
+    """The record of a decision, with everything that was asked on the way to it."""
+    return PermissionDecided(
+        run_id=run_id,
+        call_id=call.id,
+        tool=call.tool,
+        effect=decision.effect,
+        rule=decision.rule,
+        layer=decision.layer,
+        source=decision.source,
+        reason=decision.reason,
+        trace=decision.trace,
+    )
 
 
 def failure(run_id: str, call: ToolCall, text: str, *, kind: str) -> ToolReturned:
