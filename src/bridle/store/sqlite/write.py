@@ -5,7 +5,7 @@ Here events get their seq, time and hash, projections follow them, leases and bu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,6 +18,7 @@ from bridle.types.events import (
     InputAdmitted,
     SettingsChanged,
     ThreadCreated,
+    decode_event,
     encode_event,
 )
 from bridle.types.ids import event_id
@@ -90,6 +91,10 @@ def _append(db: sqlite3.Connection, append: Append, at: str) -> list[DurableEven
 
 
 def _stamp(event: Event, thread_id: str, seq: int, at: str) -> DurableEvent:
+    """Give an event its place, in the form in which it will be read back.
+
+    So what is in memory equals what is in the log, and nothing is written that cannot be read.
+    """
     whole = msgspec.structs.replace(
         event,
         seq=seq,
@@ -97,7 +102,10 @@ def _stamp(event: Event, thread_id: str, seq: int, at: str) -> DurableEvent:
         at=at,
         thread_id=thread_id,
     )
-    return cast("DurableEvent", whole)
+    try:
+        return decode_event(encode_event(whole))
+    except (ValueError, TypeError, RecursionError) as error:  # DecodeError is a ValueError
+        raise ValueError(f"A {event.type} event cannot be recorded: {error}") from error
 
 
 def _known(db: sqlite3.Connection, thread_id: str, event: Event) -> bool:
