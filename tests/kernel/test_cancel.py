@@ -19,7 +19,7 @@ from support.awaits import Awaits
 from support.kernel import ByStep, Impatient, check_log, thread_ids
 from support.outline import outline
 
-STEP = 5
+STEP = 2
 """Every n-th await is cut here; `scripts/campaign cancel` cuts at all of them."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from bridle.types import events as ev
@@ -21,7 +21,7 @@ QUIET = (
 
 
 def outline(events: Iterable[AnyEvent], *, everything: bool = False) -> list[str]:
-    """Such as `tool_start bash`, `permission_decided deny`, `tool_end denied`, `agent_end error`."""
+    """Such as `tool_start bash`, `permission_decided deny`, `tool_end denied`."""
     return [_line(e) for e in events if everything or not isinstance(e, QUIET)]
 
 
@@ -31,37 +31,9 @@ def only(events: Iterable[Any], *kinds: str) -> list[str]:
 
 
 def _line(event: AnyEvent) -> str:
-    return " ".join(word for word in (event.type, *_words(event)) if word)
-
-
-def _words(event: AnyEvent) -> tuple[str, ...]:
-    match event:
-        case ev.InputAdmitted():
-            return (str(event.op.__struct_config__.tag),)
-        case ev.ToolCalled():
-            return (event.tool,)
-        case ev.PermissionDecided():
-            return (event.effect,)
-        case ev.ApprovalAnswered():
-            return ("approved" if event.approved else "declined",)
-        case ev.CallSuspended():
-            return (event.kind,)
-        case ev.ToolReturned():
-            return (_how(event),)
-        case ev.MessageEnded():
-            return (event.message.role, event.message.stop or "")
-        case ev.RunEnded():
-            return (event.reason,)
-        case ev.ErrorRaised():
-            return (event.error.type,)
-        case ev.Noted():
-            return (event.code,)
-        case ev.BudgetSettled():
-            return ("estimated" if event.estimated else "",)
-        case ev.CheckEnded():
-            return ("passed" if event.passed else "failed",)
-        case _:
-            return ()
+    return " ".join(
+        word for word in (event.type, *_WORDS.get(type(event), lambda _: ())(event)) if word
+    )
 
 
 def _how(event: ev.ToolReturned) -> str:
@@ -70,3 +42,19 @@ def _how(event: ev.ToolReturned) -> str:
     if event.denied:
         return "denied"
     return (event.kind or "error") if event.is_error else ""
+
+
+_WORDS: dict[type, Callable[[Any], tuple[str, ...]]] = {
+    ev.InputAdmitted: lambda e: (str(e.op.__struct_config__.tag),),
+    ev.ToolCalled: lambda e: (e.tool,),
+    ev.PermissionDecided: lambda e: (e.effect,),
+    ev.ApprovalAnswered: lambda e: ("approved" if e.approved else "declined",),
+    ev.CallSuspended: lambda e: (e.kind,),
+    ev.ToolReturned: lambda e: (_how(e),),
+    ev.MessageEnded: lambda e: (e.message.role, e.message.stop or ""),
+    ev.RunEnded: lambda e: (e.reason,),
+    ev.ErrorRaised: lambda e: (e.error.type,),
+    ev.Noted: lambda e: (e.code,),
+    ev.BudgetSettled: lambda e: ("estimated" if e.estimated else "",),
+    ev.CheckEnded: lambda e: ("passed" if e.passed else "failed",),
+}
