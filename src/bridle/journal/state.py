@@ -263,6 +263,8 @@ def canonical(call: ToolCall) -> str:
 
 
 def _add_message(state: ThreadState, message: Message) -> None:
+    if not message.parts:
+        return  # cut before its first word: providers refuse a message without content
     state.messages.append(message)
     state.weight += sum(_weight(part) for part in message.parts)
 

@@ -43,9 +43,11 @@ class Dispatcher:
 
     async def adopt(self, thread_id: str) -> None:
         """Make a thread and its descendants ours to drain."""
-        self.roots[thread_id] = thread_id
-        for child in await self.journal.store.children(thread_id):
-            self.roots[child] = thread_id
+        store, bus = self.journal.store, self.journal.bus
+        tree = [thread_id, *await store.children(thread_id)]
+        for name, head in (await store.heads(tree)).items():
+            self.roots[name] = thread_id
+            bus.begin(name, head)
 
     async def resume(self, thread_id: str) -> None:
         """Wake what an earlier process left unfinished in a thread's tree."""
