@@ -22,6 +22,7 @@ from bridle.types.events import (
     encode_event,
 )
 from bridle.types.ids import event_id
+from bridle.types.ledger import DUST_USD
 
 if TYPE_CHECKING:
     import sqlite3
@@ -169,9 +170,14 @@ def _reserve(db: sqlite3.Connection, wanted: Reservation) -> None:
             "update accounts set reserved_usd = reserved_usd + :usd, "
             "reserved_tokens = reserved_tokens + :tokens where id = :id "
             "and (max_usd is null or :usd = 0 "
-            "     or spent_usd + reserved_usd + :usd <= max_usd + 1e-9) "
+            "     or spent_usd + reserved_usd + :usd <= max_usd + :dust) "
             "and (max_tokens is null or spent_tokens + reserved_tokens + :tokens <= max_tokens)",
-            {"usd": wanted.usd, "tokens": wanted.tokens, "id": account_id},
+            {
+                "usd": wanted.usd,
+                "tokens": wanted.tokens,
+                "id": account_id,
+                "dust": DUST_USD * max(1.0, wanted.usd),
+            },
         )
         if done.rowcount != 1:
             raise BudgetBlocked(f"The budget of {account_id} has no room.", final=False)
