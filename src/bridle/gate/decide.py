@@ -81,19 +81,9 @@ class Decider(Fixed, frozen=True, kw_only=True):
 
     def _decided(self, run_id: str, call: ToolCall, facts: CallFacts, terms: Terms) -> list[Event]:
         decision = self._decide(call, facts, terms)
-        decided = PermissionDecided(
-            run_id=run_id,
-            call_id=call.id,
-            tool=call.tool,
-            effect=decision.effect,
-            rule=decision.rule,
-            layer=decision.layer,
-            source=decision.source,
-            reason=decision.reason,
-            trace=decision.trace,
-        )
+        recorded = decided(run_id, call, decision)
         if decision.effect == "deny":
-            return [decided, denial(run_id, call, decision)]
+            return [recorded, denial(run_id, call, decision)]
         if decision.effect == "ask":
             asked = ApprovalRequired(
                 run_id=run_id,
@@ -103,8 +93,23 @@ class Decider(Fixed, frozen=True, kw_only=True):
                 args=facts.args or call.args,
                 card=self.card(call, facts, decision, self.policy),
             )
-            return [decided, asked]
-        return [decided]
+            return [recorded, asked]
+        return [recorded]
+
+
+def decided(run_id: str, call: ToolCall, decision: Decision) -> PermissionDecided:
+    """The record of a decision, with everything that was asked on the way to it."""
+    return PermissionDecided(
+        run_id=run_id,
+        call_id=call.id,
+        tool=call.tool,
+        effect=decision.effect,
+        rule=decision.rule,
+        layer=decision.layer,
+        source=decision.source,
+        reason=decision.reason,
+        trace=decision.trace,
+    )
 
 
 def failure(run_id: str, call: ToolCall, text: str, *, kind: str) -> ToolReturned:

@@ -70,24 +70,23 @@ class Runner(Fixed, frozen=True, kw_only=True):
         return (*events, returned)
 
     async def _outcome(self, state: CallState, scope: CallScope) -> Outcome:
-        seconds = state.facts.timeout or self.timeout
+        seconds = self.timeout if state.facts.timeout is None else state.facts.timeout
         try:
-            with anyio.fail_after(seconds):
+            with anyio.move_on_after(seconds):
                 return await self.toolbox.execute(state.to_run, scope)
-        except TimeoutError:
-            return Failed(
-                f"{state.call.tool} did not end within {seconds:g} s and was stopped. "
-                "Ask for less at once, or give it more time.",
-                kind="tool_timeout",
-            )
         except ToolError as error:
             hint = f"\nHint: {error.hint}" if error.hint else ""
             return Failed(f"{error.message}{hint}", kind=error.kind)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             log.warning("Tool %s raised", state.call.tool, exc_info=True)
             return Failed(
                 f"{state.call.tool} failed: {type(error).__name__}: {error}", kind="raised"
             )
+        return Failed(
+            f"{state.call.tool} did not end within {seconds:g} s and was stopped. "
+            "Ask for less at once, or give it more time.",
+            kind="tool_timeout",
+        )
 
 
 def ambiguous(run_id: str, state: CallState) -> ToolReturned:
@@ -105,6 +104,6 @@ def interrupted(
     run_id: str, state: CallState, why: str, *, kind: str = "interrupted"
 ) -> ToolReturned:
     """The result of a call that was stopped, or that never began, because its run ends."""
-    began = not state.waiting
-    text = f"Stopped before it ended: {why}." if began else f"Not run: {why}."
-    return failure(run_id, state.call, text, kind=kind)
+    text = f"Not run: {why}." if state.waiting else f"Stopped before it ended: {why}."
+    returned = failure(run_id, state.call, text, kind=kind)
+    return msgspec.structs.replace(returned, stopped=True, denied=state.stage == "asked")

@@ -344,6 +344,8 @@ def _conversation_rewound(state: ThreadState, event: ev.ConversationRewound) -> 
 
 
 def _add_message(state: ThreadState, message: Message) -> None:
+    if not message.parts:
+        return  # cut before its first word: providers refuse a message without content
     state.messages.append(message)
     state.message_seqs.append(state.seq)
     state.weight += sum(_weight(part) for part in message.parts)

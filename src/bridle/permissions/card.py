@@ -134,7 +134,7 @@ def _cut(text: str) -> str:
 
 
 def _diff(call: Call, before: str | None) -> str | None:
-    args = call.facts.args
+    args = call.facts.args or {}
     old, new = args.get("old"), args.get("new")
     if not (isinstance(old, str) and isinstance(new, str)):
         old, new = before or "", args.get("content")

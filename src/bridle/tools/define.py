@@ -89,7 +89,14 @@ class Tool(Fixed, frozen=True, kw_only=True):
             return CallFacts(
                 problem=f"Invalid arguments for {self.name}: {error}\nHint: {self._hint()}"
             )
-        return self._facts(call.args)
+        try:
+            return self._facts(call.args)
+        except Exception as error:  # noqa: BLE001 - a call that cannot be described cannot run
+            what = f"{type(error).__name__}: {error}"
+            return CallFacts(
+                problem=f"{self.name} cannot tell what this call would do ({what})\n"
+                f"Hint: {self._hint()}",
+            )
 
     def _facts(self, args: dict[str, Any]) -> CallFacts:
         read_only = _value(self.read_only, args)
