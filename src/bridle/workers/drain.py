@@ -116,9 +116,7 @@ class Drain(Moving, kw_only=True):
                 log.exception("The drain of %s failed", thread_log.state.id)
                 await self._fail(thread_log, error)
             try:
-                await self.journal.store.release_lease(
-                    thread_log.lease, expect=thread_log.state.seq
-                )
+                await self.journal.store.release_lease(thread_log.lease, expect=thread_log.basis)
             except HeadMoved:
                 await thread_log.refresh()
                 if self.paused:
