@@ -168,3 +168,18 @@ _ALL = (
 
 PROVIDERS: dict[str, Provider] = {provider.name: provider for provider in _ALL}
 """In the order in which a default is looked for."""
+
+LONG_TAIL: dict[str, tuple[str, str]] = {
+    "azure": ("azure", "azure"),
+    "bedrock": ("bedrock", "aws"),
+    "cerebras": ("cerebras", "cerebras"),
+    "cohere": ("cohere", "cohere"),
+    "fireworks": ("fireworks", "fireworks"),
+    "github": ("github", "github-copilot"),
+    "huggingface": ("huggingface", "huggingface"),
+    "moonshotai": ("moonshotai", "moonshotai"),
+    "vertex": ("google-cloud", "google"),
+    "xai": ("xai", "x-ai"),
+    "zai": ("zai", "zai"),
+}
+"""Providers reached through pydantic-ai: its name for each, and the name in the prices."""
