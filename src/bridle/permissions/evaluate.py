@@ -119,9 +119,9 @@ class _Steps:
 
 
 def _reason(finding: Finding) -> str | None:
-    if finding.part and finding.why:
-        return f"{finding.why}: {finding.part}"
-    return finding.why or finding.part
+    if finding.effect in ("allow", "notify") or not finding.part:
+        return finding.why
+    return f"{finding.why}: {finding.part}" if finding.why else finding.part
 
 
 def _decide(call: Call, hook: HookVerdict | None, classified: Classified | None) -> Decision:

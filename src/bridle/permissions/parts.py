@@ -122,14 +122,17 @@ class Shell:
         head = text.partition(HOLE)[0]
         return self.resolve(head, "") if "/" in head else None
 
-    def words(self) -> Iterator[tuple[SimpleCommand, Word]]:
-        """Every word that may be a path of this machine, with its command."""
+    def words(self, *, bare: bool = False) -> Iterator[tuple[SimpleCommand, Word]]:
+        """Every word that may be a path of this machine, with its command.
+
+        A bare name without a slash is one where the program is known to take files, or if asked.
+        """
         for command in self.analysis.commands:
             if command.role == "wrapper" or set(command.via) & REMOTE:
                 continue
-            reader = program(command.words) in READERS | WRITERS
+            takes_files = bare or program(command.words) in READERS | WRITERS
             for word in command.words[1:]:
-                if reader or any(char in word.text for char in "/~") or "HOME" in word.holes:
+                if takes_files or any(char in word.text for char in "/~") or "HOME" in word.holes:
                     yield command, word
 
     def inside(self, path: str, *, writing: bool) -> bool:

@@ -110,7 +110,7 @@ def _shell(call: Call, shell: Shell) -> Iterator[Finding]:
             for path in part.place.paths or ():
                 if _secret(call, path) or path.startswith(("/dev/tcp/", "/dev/udp/")):
                     yield _deny("secret", "a secret of the user or of the harness", path)
-    for command, word in shell.words():
+    for command, word in shell.words(bare=True):
         if shell.changes(command):
             place = shell.place(word, command.cwds, command.via)
             for path in (place.paths or ()) if place else ():

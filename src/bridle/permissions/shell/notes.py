@@ -64,10 +64,9 @@ class Notes:
         self.numbers.anything = self.numbers.anything or reading.unknown_sets
         if own:
             self.assignments.extend(reading.environment)
-        if reading.moves:
-            self._move(reading.moves_to)
 
-    def _move(self, target: Word | None) -> None:
+    def move(self, target: Word | None) -> None:
+        """Note that the directory changes; None where it is not known to which."""
         if target is None or self.cwds is None or len(self.cwds) > 8:
             self.cwds = None
             return

@@ -179,7 +179,7 @@ def read_operands(words: Sequence[Word]) -> list[tuple[int, Word]]:
     name = program(words)
     if name not in READERS and name not in PATTERN_READERS:
         return []
-    found = operands(words, "nceAClmsdtkwHI" if name in READERS else "eABCmfgtTnFv")
+    found = operands(words, "" if name in READERS else "ABCmgtTFve")
     given = any(word.text.startswith(("-e", "-f", "--regexp", "--file")) for word in words[1:])
     if name in PATTERN_READERS and not given:
         found = found[1:]

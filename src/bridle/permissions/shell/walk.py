@@ -236,6 +236,8 @@ class Walk(Notes):
 
     def _follow(self, run: Run, reading: Reading, index: int, where: Where, *, own: bool) -> None:
         self.note(run.raw, reading, own=own)
+        if reading.moves:
+            self.move(None if where.repeats else reading.moves_to)
         for script in reading.guessed_scripts:
             guess = Walk()
             guess.text(script, Where(depth=MAX_DEPTH - 4))
