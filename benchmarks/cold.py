@@ -71,6 +71,7 @@ def main() -> None:
         env = {
             "PATH": os.environ["PATH"],
             "HOME": str(directory),
+            "TMPDIR": str(directory),
             "BRIDLE_HOME": str(directory / "b"),
         }
         heads = ["CPU", "ms", "× python", "RSS MB", "target", ""]

@@ -41,9 +41,11 @@ def command(
     *argv: str, env: Mapping[str, str] | None = None, cwd: Path | str | None = None
 ) -> Cost:
     """Run a command to its end and tell what its whole tree used; it must succeed."""
+    given = dict(os.environ if env is None else env)
+    given.pop("PYTHONDONTWRITEBYTECODE", None)  # the first run caches the bytecode, as installed
     told = subprocess.run(
         [PYTHON, "-I", "-S", str(LAUNCH), *argv],
-        env=dict(os.environ if env is None else env),
+        env=given,
         cwd=cwd,
         stdout=subprocess.PIPE,
         check=True,

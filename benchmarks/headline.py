@@ -41,7 +41,8 @@ def project(directory: Path) -> Path:
 def measure(server: Server, argv: list[str], home: Path) -> list[float]:
     """CPU ms, wall ms, RSS MB, kB sent, first request kB."""
     env = {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PATH": f"{sys.base_prefix}/bin:{os.environ['PATH']}",  # seen in the sandbox as well
+        "TMPDIR": str(home),
         "HOME": str(home),
         "BRIDLE_HOME": str(home / "b"),
         "OPENAI_BASE_URL": server.url,

@@ -9,13 +9,11 @@ it under the name `….refused`.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import stat
-from functools import partial
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -32,7 +30,7 @@ def stand(shadows: Sequence[str], guarded: Sequence[str]) -> Callable[[], list[s
     """Put placeholders up and remember what is guarded; the result undoes it and says what."""
     held = [fd for path in shadows if (fd := _raise(path)) is not None]
     saved = {path: _content(path) for path in guarded}
-    return partial(_undo, shadows, held, saved)
+    return lambda: _undo(shadows, held, saved)
 
 
 def is_placeholder(path: str) -> bool:
@@ -47,9 +45,11 @@ def is_placeholder(path: str) -> bool:
 
 def _raise(path: str) -> int | None:
     for _ in range(20):
-        with contextlib.suppress(FileExistsError):
+        try:
             os.mkdir(path, 0o755)
             os.utime(path, ns=(MARK, MARK))
+        except FileExistsError:
+            pass
         if not is_placeholder(path):
             return None  # somebody made the real thing meanwhile
         try:
@@ -57,9 +57,11 @@ def _raise(path: str) -> int | None:
         except FileNotFoundError:
             continue
         fcntl.flock(fd, fcntl.LOCK_SH)
-        with contextlib.suppress(FileNotFoundError):
+        try:
             if os.lstat(path).st_ino == os.fstat(fd).st_ino:
                 return fd
+        except FileNotFoundError:
+            pass
         os.close(fd)
     raise OSError(f"cannot protect {path}: it comes and goes")
 
@@ -68,8 +70,10 @@ def _undo(paths: Sequence[str], held: list[int], saved: dict[str, Content]) -> l
     for fd in held:
         os.close(fd)
     for path in paths:
-        with contextlib.suppress(OSError):
+        try:
             _lower(path)
+        except OSError:
+            continue
     return [note for path, before in saved.items() if (note := _put_back(path, before))]
 
 

@@ -11,16 +11,19 @@ import ctypes
 import os
 import select
 import sys
-from typing import Any
+
+TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest
+if TYPE_CHECKING:
+    from typing import Any
+
+    Reaped = dict[int, tuple[int, Any]]
+    """Wait status and resource usage of each process that was collected."""
 
 PR_SET_CHILD_SUBREAPER = 36
 SIGKILL = 9
 SIGSTOP = 19 if sys.platform == "linux" else 17
 LINUX = sys.platform == "linux"
 libc = ctypes.CDLL(None)
-
-Reaped = dict[int, tuple[int, Any]]
-"""Wait status and resource usage of each process that was collected."""
 
 
 def adopt_orphans() -> None:

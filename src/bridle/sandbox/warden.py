@@ -13,13 +13,13 @@ import _socket
 import marshal
 import os
 import select
-from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
 
 from bridle.sandbox import tree
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG = 1
 
@@ -58,7 +58,7 @@ def _supervise(
 ) -> dict[str, Any]:
     for path, settings, *_ in request["groups"]:
         os.mkdir(path)
-        undo.append(partial(_remove_group, path))
+        undo.append(_remover(path))
         for name, value in settings:
             _write(f"{path}/{name}", value)
     if request["shadows"] or request["guarded"]:
@@ -181,6 +181,10 @@ def _counters(groups: list[Any]) -> dict[str, int]:
             except (OSError, ValueError):
                 continue
     return found
+
+
+def _remover(path: str) -> Callable[[], list[str]]:
+    return lambda: _remove_group(path)
 
 
 def _remove_group(path: str) -> list[str]:
