@@ -292,10 +292,10 @@ class Step(Fixed, frozen=True, kw_only=True):
         )
 
     def _estimate(self, message: Message) -> Usage:
-        written = sum(len(getattr(part, "text", "")) for part in message.parts)
+        written = "".join(getattr(part, "text", "") for part in message.parts)
         return Usage(
             input_tokens=self._ask().input_tokens,
-            output_tokens=written // CHARACTERS_PER_TOKEN + 1,
+            output_tokens=self.setup.count(written),
         )
 
     def _call_room(self, run: RunState) -> int | None:

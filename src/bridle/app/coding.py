@@ -12,6 +12,7 @@ from bridle.app.config import Agent
 from bridle.app.harness import Harness
 from bridle.app.models import model_registry
 from bridle.app.paths import state_directory
+from bridle.app.trust import require_trust
 from bridle.app.workspace import Workspace
 from bridle.context.environment import environment_facts
 from bridle.context.instructions import load_instructions
@@ -50,6 +51,7 @@ class RunOptions(Fixed, frozen=True, kw_only=True):
     sandbox: str | None = None
     yolo: bool = False
     answerable: bool = True
+    trust: bool = False
     limits: Limits = msgspec.field(default_factory=Limits)
     checks: bool = True
     repair: bool = False
@@ -63,7 +65,9 @@ def coding_harness(options: RunOptions) -> Harness:
     if not root.is_dir():
         raise UserError(f"There is no directory {str(options.cwd)!r}.")
     compiled = _compiled(options, root)
-    registry = model_registry(options.environ, sources={"embedded": embedded_model})
+    registry = model_registry(
+        options.environ, providers=compiled.providers, sources={"embedded": embedded_model}
+    )
     flag = options.model or (EMBEDDED if options.repair and not options.provider else None)
     chosen = choose(registry, flag=flag, provider=options.provider, spec=compiled.model)
     sandbox = options.sandbox or compiled.sandbox
@@ -135,7 +139,10 @@ def _compiled(options: RunOptions, root: Path) -> Compiled:
     path = options.spec or find_spec(root)
     if path is None:
         return compile_spec(HarnessSpec(version=1, name="bridle"), root=str(root))
-    return compile_spec(load_spec(path), root=str(root), at=field_lines(path))
+    compiled = compile_spec(load_spec(path), root=str(root), at=field_lines(path))
+    if compiled.providers:
+        require_trust(path, "where models are reached", given=options.trust)
+    return compiled
 
 
 def _policy(policy: Policy, options: RunOptions) -> Policy:

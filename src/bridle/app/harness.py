@@ -25,6 +25,7 @@ from bridle.app.wiring import build_engine, open_store
 from bridle.app.workspace import Workspace, file_tools, open_checkpoints, workspace_checks
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
+from bridle.models.breaker import Breakers
 from bridle.models.packs import Tuning, tune
 from bridle.models.retry import next_delay
 from bridle.permissions.compile import policy_of
@@ -143,7 +144,11 @@ class Harness:
             clock=clock,
             new_id=self._ports.new_id or random_ids(clock),
             prepare=Preparer(
-                blueprint=self._blueprint, store=store, artefacts=artefacts, clock=clock
+                blueprint=self._blueprint,
+                store=store,
+                artefacts=artefacts,
+                clock=clock,
+                breakers=Breakers(clock.now),
             ),
             next_delay=next_delay,
             tasks=self._tasks.group,

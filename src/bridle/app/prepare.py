@@ -13,6 +13,7 @@ import msgspec
 
 from bridle.agent.budget import LedgerBudget
 from bridle.agent.setup import RequestHead, RunSetup, Wanted
+from bridle.app.guard import GuardedModel
 from bridle.errors import ConfigError, suggest
 from bridle.gate.decide import Decider
 from bridle.gate.run import Runner
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from bridle.app.config import Agent, Mode
     from bridle.delegation.subagent import Subagent
     from bridle.journal.state import ThreadState
+    from bridle.models.breaker import Breakers
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
     from bridle.ports.model import Model
@@ -47,6 +49,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
     store: Store
     artefacts: Artefacts
     clock: Clock
+    breakers: Breakers
 
     async def __call__(self, state: ThreadState, wanted: Wanted) -> RunSetup:
         """Build the setup of a run that is wanted or was started."""
@@ -57,6 +60,8 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         agent = mode.agent_for(blueprint.context(state, mode, values))
         model_id, model = await self._model(state, wanted, kind, mode, agent)
         self._check_price(model)
+        if wanted.send is not None:
+            self.breakers.user_turn()
         tuning = blueprint.tuning(model_id)
         offered = _surface(self._tools(kind, agent, state), tuning)
         tools = ToolSet(offered, deps=agent.deps)
@@ -65,7 +70,8 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         limits = _limits(blueprint.limits, agent.limits, tuning)
         return RunSetup(
             model_id=model_id,
-            model=fitted(model, tuning),
+            model=GuardedModel(fitted(model, tuning), self.breakers),
+            count=lambda text: _count(text, model_id),
             fallbacks=blueprint.fallbacks,
             head=head,
             policy=policy,
@@ -202,3 +208,10 @@ def _for_depth(policy: Policy, state: ThreadState) -> Policy:
     for _ in range(depth - policy.depth):
         policy = child_policy(policy, policy)
     return policy
+
+
+def _count(text: str, model_id: str) -> int:
+    """Tokens of a text, exactly where the model's vocabulary is installed."""
+    from bridle.models.tokens import count
+
+    return count(text, model_id).value

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from bridle.models.endpoints import ProviderConfig
 from bridle.permissions.compile import from_execution_policy
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
@@ -38,6 +41,7 @@ class Compiled(Fixed, frozen=True, kw_only=True):
     profile: str | None
     pack: str | None
     tuning: dict[str, Any]
+    providers: dict[str, ProviderConfig]
     policy: Policy
     limits: Limits
     sandbox: str
@@ -66,6 +70,7 @@ def compile_spec(
         profile=spec.model_policy.profile,
         pack=spec.model_policy.pack,
         tuning={name: getattr(spec.model_policy, name) for name in TUNING},
+        providers=_providers(spec),
         policy=_policy(spec, root, at or (lambda _field: None)),
         limits=Limits(**given),
         sandbox=spec.execution_policy.sandbox,
@@ -112,6 +117,17 @@ def _removed(spec: HarnessSpec) -> dict[str, str]:
         if not allowed:
             removed |= dict.fromkeys(tools, f"execution_policy.{field} is false")
     return removed
+
+
+def _providers(spec: HarnessSpec) -> dict[str, ProviderConfig]:
+    """Where providers are reached; `base_url` is that of the primary model's provider."""
+    policy = spec.model_policy
+    providers = dict(policy.providers)
+    if policy.base_url is not None:
+        name = (policy.primary or "openai/").partition("/")[0]
+        own = providers.get(name, ProviderConfig())
+        providers[name] = msgspec.structs.replace(own, base_url=policy.base_url)
+    return providers
 
 
 def _network(spec: HarnessSpec) -> Network:

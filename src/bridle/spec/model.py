@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from bridle.models.endpoints import ProviderConfig
 from bridle.types.permissions import Permission
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -30,6 +31,8 @@ class ModelPolicy(Section, frozen=True, kw_only=True):
     tool_call_format: Literal["native", "strict-json", "prompt"] | None = None
     history: Positive | None = None
     max_steps: Positive | None = None
+    base_url: str | None = None
+    providers: dict[str, ProviderConfig] = {}
 
 
 class ExecutionPolicy(Section, frozen=True, kw_only=True):
