@@ -65,7 +65,7 @@ def _gemini(plan: Plan) -> Model:
 def _arguments(plan: Plan) -> dict[str, Any]:
     return {
         "model": plan.model,
-        "id": plan.id,
+        "provider": plan.endpoint.provider,
         "base_url": plan.endpoint.base_url,
         "api_key": plan.endpoint.api_key,
         "http": plan.http,
