@@ -141,7 +141,7 @@ class Unconfined:
             argv=tuple(argv),
             cwd=cwd,
             env=clean(os.environ, allow=self.policy.env, extra=env) | temp,
-            rlimits=bounds.rlimits,
+            rlimits=cgroups.shared_rlimits(bounds),
             groups=bounds.groups,
         )
 

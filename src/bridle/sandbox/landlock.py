@@ -68,7 +68,7 @@ class Landlock:
             argv=tuple(argv),
             cwd=cwd,
             env=clean(os.environ, allow=policy.env, extra=env) | temp,
-            rlimits=bounds.rlimits,
+            rlimits=cgroups.shared_rlimits(bounds),
             groups=bounds.groups,
             confinement=Confinement(
                 landlock=tuple(self.rules()),

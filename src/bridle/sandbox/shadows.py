@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+AT_FDCWD, RENAME_NOREPLACE = -100, 1
 MARK = 1_111_111_111_111_111_111
 """The modification time of a placeholder, in nanoseconds."""
 
@@ -30,8 +31,13 @@ MAX_BYTES = 8 * 1024 * 1024
 
 def stand(shadows: Sequence[str], guarded: Sequence[str]) -> Callable[[], list[str]]:
     """Put placeholders up and remember what is guarded; the result undoes it and says what."""
-    held = [fd for path in shadows if (fd := _raise(path)) is not None]
-    saved = {path: _content(path) for path in guarded}
+    held: list[int] = []
+    try:
+        held.extend(fd for path in shadows if (fd := _raise(path)) is not None)
+        saved = {path: _content(path) for path in guarded}
+    except BaseException:
+        _undo(shadows, held, {})
+        raise
     return partial(_undo, shadows, held, saved)
 
 
@@ -46,10 +52,9 @@ def is_placeholder(path: str) -> bool:
 
 
 def _raise(path: str) -> int | None:
-    for _ in range(20):
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(path, 0o755)
-            os.utime(path, ns=(MARK, MARK))
+    for _ in range(100):
+        if not os.path.lexists(path):
+            _make(path)
         if not is_placeholder(path):
             return None  # somebody made the real thing meanwhile
         try:
@@ -62,6 +67,25 @@ def _raise(path: str) -> int | None:
                 return fd
         os.close(fd)
     raise OSError(f"cannot protect {path}: it comes and goes")
+
+
+def _make(path: str) -> None:
+    """Make a placeholder that is marked from its first moment, and never over anything."""
+    fresh = f"{os.path.dirname(path)}/.bridle-{os.urandom(6).hex()}.tmp"
+    os.mkdir(fresh, 0o755)
+    os.utime(fresh, ns=(MARK, MARK))
+    from bridle.sandbox import tree
+
+    renamed = -1
+    with contextlib.suppress(AttributeError):
+        renamed = tree.libc.renameat2(
+            AT_FDCWD, os.fsencode(fresh), AT_FDCWD, os.fsencode(path), RENAME_NOREPLACE
+        )
+    if renamed != 0:
+        os.rmdir(fresh)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o755)
+            os.utime(path, ns=(MARK, MARK))
 
 
 def _undo(paths: Sequence[str], held: list[int], saved: dict[str, Content]) -> list[str]:
