@@ -74,6 +74,27 @@ def plan(limits: ResourceLimits) -> Bounds:
     )
 
 
+def shared_rlimits(bounds: Bounds) -> tuple[tuple[int, int], ...]:
+    """The per-process limits for a command that shares its user with other programs.
+
+    The kernel counts all tasks of the user, so those that run now are added to the limit.
+    """
+    if bounds.process_limit is None:
+        return bounds.rlimits
+    return (*bounds.rlimits, (resource.RLIMIT_NPROC, _tasks_of_user() + bounds.process_limit))
+
+
+def _tasks_of_user() -> int:
+    found = 0
+    user = os.geteuid()
+    with contextlib.suppress(OSError), os.scandir("/proc") as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and entry.stat().st_uid == user:
+                    found += len(os.listdir(f"/proc/{entry.name}/task"))
+    return found
+
+
 @functools.cache
 def controllers() -> Controllers:
     """Find out once per process where groups can be made."""

@@ -139,7 +139,7 @@ class Unconfined(Fixed, frozen=True, kw_only=True):
             argv=tuple(argv),
             cwd=cwd,
             env=clean(os.environ, allow=self.policy.env, extra=env) | temp,
-            rlimits=bounds.rlimits,
+            rlimits=cgroups.shared_rlimits(bounds),
             groups=bounds.groups,
         )
 

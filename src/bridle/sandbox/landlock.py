@@ -67,7 +67,7 @@ class Landlock(Fixed, frozen=True, kw_only=True):
             argv=tuple(argv),
             cwd=cwd,
             env=clean(os.environ, allow=policy.env, extra=env) | temp,
-            rlimits=bounds.rlimits,
+            rlimits=cgroups.shared_rlimits(bounds),
             groups=bounds.groups,
             confinement=Confinement(
                 landlock=tuple(self.rules()),

@@ -9,14 +9,17 @@ it under the name `….refused`.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import stat
+from functools import partial
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+AT_FDCWD, RENAME_NOREPLACE = -100, 1
 MARK = 1_111_111_111_111_111_111
 """The modification time of a placeholder, in nanoseconds."""
 
@@ -28,9 +31,14 @@ MAX_BYTES = 8 * 1024 * 1024
 
 def stand(shadows: Sequence[str], guarded: Sequence[str]) -> Callable[[], list[str]]:
     """Put placeholders up and remember what is guarded; the result undoes it and says what."""
-    held = [fd for path in shadows if (fd := _raise(path)) is not None]
-    saved = {path: _content(path) for path in guarded}
-    return lambda: _undo(shadows, held, saved)
+    held: list[int] = []
+    try:
+        held.extend(fd for path in shadows if (fd := _raise(path)) is not None)
+        saved = {path: _content(path) for path in guarded}
+    except BaseException:
+        _undo(shadows, held, {})
+        raise
+    return partial(_undo, shadows, held, saved)
 
 
 def is_placeholder(path: str) -> bool:
@@ -44,12 +52,9 @@ def is_placeholder(path: str) -> bool:
 
 
 def _raise(path: str) -> int | None:
-    for _ in range(20):
-        try:
-            os.mkdir(path, 0o755)
-            os.utime(path, ns=(MARK, MARK))
-        except FileExistsError:
-            pass
+    for _ in range(100):
+        if not os.path.lexists(path):
+            _make(path)
         if not is_placeholder(path):
             return None  # somebody made the real thing meanwhile
         try:
@@ -57,23 +62,38 @@ def _raise(path: str) -> int | None:
         except FileNotFoundError:
             continue
         fcntl.flock(fd, fcntl.LOCK_SH)
-        try:
+        with contextlib.suppress(FileNotFoundError):
             if os.lstat(path).st_ino == os.fstat(fd).st_ino:
                 return fd
-        except FileNotFoundError:
-            pass
         os.close(fd)
     raise OSError(f"cannot protect {path}: it comes and goes")
+
+
+def _make(path: str) -> None:
+    """Make a placeholder that is marked from its first moment, and never over anything."""
+    fresh = f"{os.path.dirname(path)}/.bridle-{os.urandom(6).hex()}.tmp"
+    os.mkdir(fresh, 0o755)
+    os.utime(fresh, ns=(MARK, MARK))
+    from bridle.sandbox import tree
+
+    renamed = -1
+    with contextlib.suppress(AttributeError):
+        renamed = tree.libc.renameat2(
+            AT_FDCWD, os.fsencode(fresh), AT_FDCWD, os.fsencode(path), RENAME_NOREPLACE
+        )
+    if renamed != 0:
+        os.rmdir(fresh)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o755)
+            os.utime(path, ns=(MARK, MARK))
 
 
 def _undo(paths: Sequence[str], held: list[int], saved: dict[str, Content]) -> list[str]:
     for fd in held:
         os.close(fd)
     for path in paths:
-        try:
+        with contextlib.suppress(OSError):
             _lower(path)
-        except OSError:
-            continue
     return [note for path, before in saved.items() if (note := _put_back(path, before))]
 
 

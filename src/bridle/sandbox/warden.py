@@ -31,6 +31,8 @@ def keep(link_fd: int, fds: list[int], owner_fd: int) -> NoReturn:
     try:
         tree.adopt_orphans()
         request = _receive(link)
+        if _ready({link.fileno(), owner_fd}, 0):
+            os._exit(0)  # whoever asked is gone already
         report = _supervise(request, link, fds, owner_fd, undo)
         report["notes"] = _clean_up(undo)
         _send(link, report)
