@@ -6,7 +6,8 @@ PYTHON is an interpreter of an environment with the requirements of `repair_pack
 mutation tools (`pip install pytest==… cosmic-ray==… mutmut==…`); it makes the mutants and runs the
 packages' tests. Packages come from the package index as source archives. Every mutant that the
 package's own tests kill counts; a repair counts when a separate, ordinary run of the whole suite
-passes with the patch applied and no test is missing. Rows are appended to DIR/results.jsonl.
+passes with the patch applied and no test is missing. Rows are appended to DIR/results.jsonl, and
+a later run goes on after them.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def killed_mutants(package: dict, place: Path, args: argparse.Namespace) -> list
     )
     found = []
     for row in map(json.loads, listing.stdout.splitlines()):
-        if len(found) >= package["mutants"]:
+        if len(found) >= min(package["mutants"], args.mutants):
             break
         root = args.work / "mutating" / package["name"]
         shutil.rmtree(root, ignore_errors=True)
@@ -177,11 +178,14 @@ def main() -> None:
     parser.add_argument("--set", choices=["tuning", "held_out"])
     parser.add_argument("--only")
     parser.add_argument("--index", type=int)
+    parser.add_argument("--mutants", type=int, default=99, help="at most so many per package")
     parser.add_argument("--budget", type=float, default=58.0)
     parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args()
     args.work = args.work.resolve()
-    rows = []
+    results = args.work / "results.jsonl"
+    rows = [json.loads(line) for line in results.open()] if results.exists() else []
+    done = {(row["package"], row["index"]) for row in rows}
     packages = [
         package
         for package in CONFIG["packages"]
@@ -192,12 +196,12 @@ def main() -> None:
         for package in packages:
             place = fetch(package, args.work)
             mutants = killed_mutants(package, place, args)
-            if index >= len(mutants):
+            if index >= min(len(mutants), args.mutants) or (package["name"], index) in done:
                 continue
-            row = attempt(package, place, mutants[index], args)
+            row = {"index": index, **attempt(package, place, mutants[index], args)}
             rows.append(row)
-            with (args.work / "results.jsonl").open("a") as file:
-                file.write(json.dumps({"index": index, **row}) + "\n")
+            with results.open("a") as file:
+                file.write(json.dumps(row) + "\n")
             bug = " / ".join(line.replace("  ", "") for line in row["bug"])[:150]
             print(
                 f"{row['package']:15} {index} {row['status']:10} {row['seconds']:5.1f} s "
