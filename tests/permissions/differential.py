@@ -19,10 +19,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from permissions.grammar import STUBS, WRAPPERS, Grammar  # noqa: E402
-
-from bridle.permissions.shell import HOLE, Analysis, Word, analyse  # noqa: E402
-from bridle.permissions.shell.variables import danger  # noqa: E402
+from bridle.permissions.shell import HOLE, Analysis, Word, analyse
+from bridle.permissions.shell.variables import danger
+from permissions.grammar import STUBS, WRAPPERS, Grammar
 
 BWRAP = "/usr/bin/bwrap"
 NOBODY = 61234
@@ -156,10 +155,14 @@ def text_fits(text: str, arg: str) -> bool:
 
 
 def written(analysis: Analysis, file: str) -> bool:
-    return any(
-        redirect.mode != "read" and text_fits(redirect.target.text.rsplit("/", 1)[-1], file.rsplit("/", 1)[-1])
-        for redirect in analysis.redirects
-    ) or file == "nohup.out"
+    return (
+        any(
+            redirect.mode != "read"
+            and text_fits(redirect.target.text.rsplit("/", 1)[-1], file.rsplit("/", 1)[-1])
+            for redirect in analysis.redirects
+        )
+        or file == "nohup.out"
+    )
 
 
 def naive(command: str) -> set[str]:
@@ -199,7 +202,9 @@ def compare(results: list[Result], tally: Tally) -> None:
 def campaign(count: int, seed: int = 0, *, batch: int = 200, loud: bool = False) -> Tally:
     tally = Tally()
     for start in range(seed, seed + count, batch):
-        commands = [Grammar(number).line() for number in range(start, min(start + batch, seed + count))]
+        commands = [
+            Grammar(number).line() for number in range(start, min(start + batch, seed + count))
+        ]
         commands = [command.replace("\0", "") for command in commands]
         compare(run(commands), tally)
         if loud:
@@ -211,7 +216,8 @@ def main() -> int:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     tally = campaign(count, int(sys.argv[2]) if len(sys.argv) > 2 else 0, loud=True)
     print(
-        f"\n{tally.total} commands; {tally.ran} ran stubs, {tally.calls} calls, {tally.files} files written; "
+        f"\n{tally.total} commands; {tally.ran} ran stubs, {tally.calls} calls, "
+        f"{tally.files} files written; "
         f"{tally.unnamed} unnamed (asked); {len(tally.missed)} calls outside what was named; "
         f"control (split at operators) missed in {tally.naive_missed} commands"
     )

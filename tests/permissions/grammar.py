@@ -84,7 +84,8 @@ class Grammar:
         return self.rng.choice(
             [self.simple] * 12
             + [
-                self.subshell, self.group, self.if_, self.for_, self.while_, self.case, self.wrapped,
+                self.subshell, self.group, self.if_, self.for_, self.while_, self.case,
+                self.wrapped,
                 self.wrapped, self.wrapped, self.function, self.condition, self.test, self.builtin,
                 self.coproc, self.counting, self.shell, self.array,
             ]
@@ -132,33 +133,36 @@ class Grammar:
 
     def atom(self) -> str:
         self.budget -= 0.3
-        nested = self.budget > 0
-        choice = self.rng.random()
-        if choice < 0.42:
-            return self.text()
-        if choice < 0.5:
-            return "'" + self.pick("a b", "$x", "`p0`", "$(p0)", "a;b", 'q"q', "\\", "#", "") + "'"
-        if choice < 0.62:
-            return '"' + self.in_quotes() + '"'
-        if choice < 0.66:
-            return "\\" + self.pick(";", "&", "|", "$", "`", '"', "'", " ", "(", "#", "a", "*", "<")
-        if choice < 0.74:
-            return self.pick("$x", "${y}", "$1", "$#", "$?", "$@", "${#x}", "${foo}", "$$")
-        if choice < 0.78:
-            return self.pick("*", "?", "[ab]", "p*", "~", "~/a", "{a,b}", "{1..3}", "a{b,c}d")
-        if choice < 0.8:
-            return self.pick("$'a\\tb'", "$'x'", '$"tr"', "$", "$((1+2))", "$((${#x}))", "$(( 2 * 3 ))")
-        if not nested:
-            return "w"
-        if choice < 0.86:
-            return "$(" + self.inner() + ")"
-        if choice < 0.89:
-            return self.backquoted()
-        if choice < 0.93:
-            return self.expansion()
-        if choice < 0.96:
-            return self.pick("<(", ">(") + self.inner() + ")"
-        return self.text()
+        kinds = [self.text] * 42 + [self.single] * 8 + [self.double] * 12 + [self.escaped] * 4
+        kinds += [self.variable] * 8 + [self.pattern] * 4 + [self.special] * 2
+        if self.budget > 0:
+            kinds += [self.substitution] * 6 + [self.backquoted] * 3 + [self.expansion] * 4
+            kinds += [self.process] * 3
+        return self.rng.choice(kinds)()
+
+    def single(self) -> str:
+        return "'" + self.pick("a b", "$x", "`p0`", "$(p0)", "a;b", 'q"q', "\\", "#", "") + "'"
+
+    def double(self) -> str:
+        return '"' + self.in_quotes() + '"'
+
+    def escaped(self) -> str:
+        return "\\" + self.pick(";", "&", "|", "$", "`", '"', "'", " ", "(", "#", "a", "*", "<")
+
+    def variable(self) -> str:
+        return self.pick("$x", "${y}", "$1", "$#", "$?", "$@", "${#x}", "${foo}", "$$")
+
+    def pattern(self) -> str:
+        return self.pick("*", "?", "[ab]", "p*", "~", "~/a", "{a,b}", "{1..3}", "a{b,c}d")
+
+    def special(self) -> str:
+        return self.pick("$'a\\tb'", "$'x'", '$"tr"', "$", "$((1+2))", "$((${#x}))", "$(( 2 * 3 ))")
+
+    def substitution(self) -> str:
+        return "$(" + self.inner() + ")"
+
+    def process(self) -> str:
+        return self.pick("<(", ">(") + self.inner() + ")"
 
     def inner(self) -> str:
         kept, self.heredocs = self.heredocs, []
@@ -171,15 +175,35 @@ class Grammar:
         return "`" + inner.replace("\\", "\\\\").replace("`", "\\`").replace("$", "\\$") + "`"
 
     def expansion(self) -> str:
-        operator = self.pick(":-", "-", ":=", ":+", "+", "#", "%", "/a/", "//a/", "^^", ",", ":1:1", "@Q")
-        operand = "" if operator in ("^^", ",", "@Q", ":1:1") else self.pick("a", "$y", "$(p3 e)", "`p4 e`", "1")
+        operator = self.pick(
+            ":-", "-", ":=", ":+", "+", "#", "%", "/a/", "//a/", "^^", ",", ":1:1", "@Q"
+        )
+        operand = (
+            ""
+            if operator in ("^^", ",", "@Q", ":1:1")
+            else self.pick("a", "$y", "$(p3 e)", "`p4 e`", "1")
+        )
         return "${" + self.name() + operator + operand + "}"
 
     def in_quotes(self) -> str:
         text = ""
         for _ in range(self.rng.randint(0, 3)):
             text += self.pick(
-                "a b", "$x", "${y}", ";", "#", "'", "\\$x", "\\`", '\\"', "&", "|", "(", "p0", "*", "\\n"
+                "a b",
+                "$x",
+                "${y}",
+                ";",
+                "#",
+                "'",
+                "\\$x",
+                "\\`",
+                '\\"',
+                "&",
+                "|",
+                "(",
+                "p0",
+                "*",
+                "\\n",
             )
             if self.budget > 0 and self.rng.random() < 0.2:
                 text += self.pick(lambda: "$(" + self.inner() + ")", self.expansion)()
@@ -198,7 +222,9 @@ class Grammar:
         mark = self.pick("EOF", "E1")
         quoted = self.pick(mark, f"'{mark}'", f'"{mark}"', f"\\{mark}")
         lines = [
-            self.pick("text", "$x", "$(p5 h)", "`p5 h`", "\\$(p5 h)", "a'b", 'a"b', "\tx", "${x:-$(p1 h)}")
+            self.pick(
+                "text", "$x", "$(p5 h)", "`p5 h`", "\\$(p5 h)", "a'b", 'a"b', "\tx", "${x:-$(p1 h)}"
+            )
             for _ in range(self.rng.randint(0, 2))
         ]
         strip = self.rng.random() < 0.3
@@ -232,7 +258,11 @@ class Grammar:
         return f"for {self.name()} in {words}{self.pick('; ', ' ;', chr(10))}do {self.body()}done"
 
     def while_(self) -> str:
-        return self.pick("while false; do ", "until true; do ", "while ! true; do ") + self.body() + "done"
+        return (
+            self.pick("while false; do ", "until true; do ", "while ! true; do ")
+            + self.body()
+            + "done"
+        )
 
     def case(self) -> str:
         text = "case " + self.word() + " in "
@@ -247,7 +277,9 @@ class Grammar:
         return head + "{ " + self.body() + "}; " + name + " " + self.word()
 
     def coproc(self) -> str:
-        return "coproc " + self.pick(self.simple, lambda: "N { " + self.body() + "}", self.subshell)()
+        return (
+            "coproc " + self.pick(self.simple, lambda: "N { " + self.body() + "}", self.subshell)()
+        )
 
     def counting(self) -> str:
         return self.pick("((x=1))", "(( 1 + 2 ))", "i=0; ((i++))", "let x=1", "((x[0]=1))")
@@ -269,7 +301,8 @@ class Grammar:
 
     def test(self) -> str:
         return self.pick(
-            f'[ "{self.in_quotes()}" = {self.text()} ]', f'test -n "{self.in_quotes()}"', '[ "$x" -eq 1 ]',
+            f'[ "{self.in_quotes()}" = {self.text()} ]', f'test -n "{self.in_quotes()}"',
+            '[ "$x" -eq 1 ]',
             "[ -v x ]", "[ a > f7 ]", f"[ -f {self.text()} -o -d a ]",
         )  # fmt: skip
 
@@ -278,23 +311,29 @@ class Grammar:
             f"echo {self.word()} {self.word()}", f"printf '%s' {self.word()}", "true", ":", "false",
             f"read x <<< {self.word()}", "shift", "set -e", "set -x", "cd /tmp", "wait", "pwd",
             f"trap {shlex.quote(self.inner())} EXIT", f"eval {shlex.quote(self.inner())}",
-            f"eval {self.simple()}", f"command {self.simple_words()}", f"builtin echo {self.word()}",
+            f"eval {self.simple()}", f"command {self.simple_words()}",
+            f"builtin echo {self.word()}",
             f"(exec {self.simple_words()})", f"printf -v x {self.word()}", "unset x",
             f"declare x={self.word()}", f"echo {self.word()} > f8", "exec 3>f9",
             f"set -- {self.word()} {self.word()}", f"mapfile -t arr <<< {self.word()}", "hash -r",
         )  # fmt: skip
 
     def simple_words(self) -> str:
-        return " ".join([self.program_word(), *(self.word() for _ in range(self.rng.randint(0, 2)))])
+        return " ".join(
+            [self.program_word(), *(self.word() for _ in range(self.rng.randint(0, 2)))]
+        )
 
     def wrapped(self) -> str:
         inner = self.simple_words()
         return self.pick(
-            f"env {inner}", f"env A=1 -u B {inner}".replace("A=1 -u B", "-u B A=1"), f"env -i /stubs/{self.rng.choice(STUBS)} a",
+            f"env {inner}", f"env A=1 -u B {inner}".replace("A=1 -u B", "-u B A=1"),
+            f"env -i /stubs/{self.rng.choice(STUBS)} a",
             f"timeout 5 {inner}", f"timeout -k 1 -s TERM 5 {inner}", f"nice {inner}",
             f"nice -n 3 {inner}", f"nohup {inner}", f"setsid -w {inner}", f"stdbuf -o0 {inner}",
-            f"echo a b | xargs {inner}", f"echo a | xargs -I% {inner} %", f"printf 'a\\nb' | xargs -n 1 {inner}",
-            f"find /stubs -maxdepth 0 -exec {inner} {{}} \\;", f"find . -maxdepth 0 -exec {inner} {{}} +",
+            f"echo a b | xargs {inner}", f"echo a | xargs -I% {inner} %",
+            f"printf 'a\\nb' | xargs -n 1 {inner}",
+            f"find /stubs -maxdepth 0 -exec {inner} {{}} \\;",
+            f"find . -maxdepth 0 -exec {inner} {{}} +",
             f"flock /tmp/l {inner}", f"flock /tmp/l -c {shlex.quote(self.inner())}",
             f"env nice timeout 5 {inner}", f"command env {inner}", f"exec {inner}", f"time {inner}",
             f"xargs -a /dev/null {inner}", f"env -S {shlex.quote(inner)}",
@@ -305,7 +344,7 @@ class Grammar:
         return self.pick(
             f"bash -c {shlex.quote(script)}", f"sh -c {shlex.quote(script)}",
             f"bash -ec {shlex.quote(script)} a b", f"bash <<< {shlex.quote(script)}",
-            f"echo {shlex.quote(script)} | bash", f"bash -c \"$x\"", f"eval {shlex.quote(script)}",
+            f"echo {shlex.quote(script)} | bash", "bash -c \"$x\"", f"eval {shlex.quote(script)}",
             f"bash -c {shlex.quote('bash -c ' + shlex.quote(script))}",
         )  # fmt: skip
 
@@ -316,8 +355,10 @@ class Grammar:
             "x='a[$(p3 t)]'; [[ $x -eq 0 ]]", "p? a", "`echo p3` d", "read -r 'x[$(p5 q)]' <<< 1",
             "printf -v 'x[$(p5 q)]' 1", "x='a[$(p3 t)]'; let y=x", "unset 'x[$(p0 u)]'",
             "declare -i n; n='a[$(p3 t)]'", "declare -n r='a[$(p3 t)]'; echo $r",
-            "x='a[$(p3 t)]'; echo ${y:x}", "mapfile -C 'p0 cb' -c 1 arr <<< a", "PS4='$(p1 ps)'; set -x; :",
-            "x='-v a[$(p3 t)]'; [ $x ]", "[ -v 'x[$(p0 t)]' ]", "[[ -v 'x[$(p0 t)]' ]]", "echo $((x))",
+            "x='a[$(p3 t)]'; echo ${y:x}", "mapfile -C 'p0 cb' -c 1 arr <<< a",
+            "PS4='$(p1 ps)'; set -x; :",
+            "x='-v a[$(p3 t)]'; [ $x ]", "[ -v 'x[$(p0 t)]' ]", "[[ -v 'x[$(p0 t)]' ]]",
+            "echo $((x))",
             "((i++))", "[[ $x -eq 1 ]]", "echo ${y:1:$(p3 e)}", "shopt -s extglob",
             "alias p0='p1 a'", "BASH_ENV=/dev/stdin bash -c : <<< 'p0 be'",
         )  # fmt: skip

@@ -100,20 +100,34 @@ def test_wrappers_are_unwrapped(command, inner):
 @pytest.mark.parametrize(
     "command",
     [
-        "$x a", "${x} a", "`a` b", "$(a) b", "p? x", "{a,b} c", "$'rm' x", '$"rm" x', "~/bin/x", "'' x",
-        "eval $x", 'eval "a $x"', 'bash -c "$x"', 'bash -c "rm $x"', "bash", "echo rm x | bash", "bash < f",
-        "source <(a)", ". $x", "trap \"$x\" EXIT", "xargs -I% sh -c 'a %'", "bash -s < f", "bash -i",
-        "parallel rm ::: x", "script -c 'rm x'", "busybox rm x", "su -c 'rm x'", "env -S 'rm x'", "zsh -c 'rm x'",
-        "alias ls=rm", "hash -p /x ls", "enable -f x y", "shopt -s extglob", "set -o posix", "mapfile -C rm a",
-        "complete -C rm x", "fc -s", "bind -x '\"a\": rm'", "jobs -x rm", "sudo -s", "sudo -i", "chroot /x",
-        "echo ${x@P}", "echo ${!x}", "x='a[$(b)]'; echo $((x))", "echo $((x))", "echo $(( $(a) ))", "((x))",
-        "[[ $x -eq 1 ]]", "[[ -v 'a[$(b)]' ]]", "[ -v 'a[$(b)]' ]", "test -v $x", "[ $x ]", '[ "$a" "$b" ]',
-        "read 'a[$(b)]'", "printf -v 'a[$(b)]' 1", "unset 'a[$(b)]'", "declare -i x=y", "declare -n r=x",
-        "declare 'a[$(b)]=1'", "let x=y", "echo ${x:$y}", "a[$(b)]=1", "export $x", "local \"$x\"", "wait -p $x",
-        "if a; then", "a &&", "a | | b", "(a", "a)", "'a", '"a', "`a", "cat <<E\nx", "a ;; b", "case x in a",
-        "for x in a; b", "}", "then a", "a (b)", "f() a", "echo $[1+1]", "echo $((1) )", "a\\\nb=1 c", "i\\\nf a",
-        "a &\\\n& b", "$\\\n(a) b", "sh -c '[[ a && rm x ]]'", "sh -c '((rm x))'", "a=(1)#;b", "echo a\x00b",
-        "echo a\rb", "echo \x1b[0m", "time -o f a", "timeout $x a", "env $x a", "sudo $x a", "command $x a",
+        "$x a", "${x} a", "`a` b", "$(a) b", "p? x", "{a,b} c", "$'rm' x", '$"rm" x', "~/bin/x",
+        "'' x",
+        "eval $x", 'eval "a $x"', 'bash -c "$x"', 'bash -c "rm $x"', "bash", "echo rm x | bash",
+        "bash < f",
+        "source <(a)", ". $x", "trap \"$x\" EXIT", "xargs -I% sh -c 'a %'", "bash -s < f",
+        "bash -i",
+        "parallel rm ::: x", "script -c 'rm x'", "busybox rm x", "su -c 'rm x'", "env -S 'rm x'",
+        "zsh -c 'rm x'",
+        "alias ls=rm", "hash -p /x ls", "enable -f x y", "shopt -s extglob", "set -o posix",
+        "mapfile -C rm a",
+        "complete -C rm x", "fc -s", "bind -x '\"a\": rm'", "jobs -x rm", "sudo -s", "sudo -i",
+        "chroot /x",
+        "echo ${x@P}", "echo ${!x}", "x='a[$(b)]'; echo $((x))", "echo $((x))", "echo $(( $(a) ))",
+        "((x))",
+        "[[ $x -eq 1 ]]", "[[ -v 'a[$(b)]' ]]", "[ -v 'a[$(b)]' ]", "test -v $x", "[ $x ]",
+        '[ "$a" "$b" ]',
+        "read 'a[$(b)]'", "printf -v 'a[$(b)]' 1", "unset 'a[$(b)]'", "declare -i x=y",
+        "declare -n r=x",
+        "declare 'a[$(b)]=1'", "let x=y", "echo ${x:$y}", "a[$(b)]=1", "export $x", "local \"$x\"",
+        "wait -p $x",
+        "if a; then", "a &&", "a | | b", "(a", "a)", "'a", '"a', "`a", "cat <<E\nx", "a ;; b",
+        "case x in a",
+        "for x in a; b", "}", "then a", "a (b)", "f() a", "echo $[1+1]", "echo $((1) )",
+        "a\\\nb=1 c", "i\\\nf a",
+        "a &\\\n& b", "$\\\n(a) b", "sh -c '[[ a && rm x ]]'", "sh -c '((rm x))'", "a=(1)#;b",
+        "echo a\x00b",
+        "echo a\rb", "echo \x1b[0m", "time -o f a", "timeout $x a", "env $x a", "sudo $x a",
+        "command $x a",
     ],
 )  # fmt: skip
 def test_what_cannot_be_named_is_said(command):
@@ -155,7 +169,10 @@ def test_directories_are_followed():
 
 def test_variables_that_are_set_are_kept():
     found = analyse("A=1 B=$x c; export D=2; E=3")
-    assert [(a.name, a.exported) for a in found.commands[0].assignments] == [("A", True), ("B", True)]
+    assert [(a.name, a.exported) for a in found.commands[0].assignments] == [
+        ("A", True),
+        ("B", True),
+    ]
     assert [(a.name, a.exported) for a in found.assignments] == [("D", True), ("E", False)]
 
 
@@ -187,7 +204,11 @@ def test_any_text_gets_an_answer(text):
     assert all(command.words[0].literal for command in found.commands)
 
 
-@given(st.lists(st.text(min_size=1, max_size=12).filter(lambda t: "\x00" not in t), min_size=1, max_size=5))
+@given(
+    st.lists(
+        st.text(min_size=1, max_size=12).filter(lambda t: "\x00" not in t), min_size=1, max_size=5
+    )
+)
 @settings(max_examples=200, deadline=None)
 def test_quoted_words_are_exact(words):
     import shlex

@@ -31,7 +31,11 @@ def test_an_allowed_call_shows_every_step():
     assert stages(found) == [
         "scope pass", "safety pass", "deny pass", "hook pass", "yolo pass", "tool allow",
     ]  # fmt: skip
-    assert (found.rule, found.layer, found.source) == ("allow write_file", "harness", "harness.yaml:7")
+    assert (found.rule, found.layer, found.source) == (
+        "allow write_file",
+        "harness",
+        "harness.yaml:7",
+    )
     assert found.trace[-1].source == "harness.yaml:7"
 
 
@@ -54,8 +58,13 @@ def test_2_safety_denies_before_any_rule():
     assert call("read_file", wide, path="../x").rule == "safety:escape"
     assert call("read_file", wide, path="/home/dev/.ssh/id_ed25519").rule == "safety:secret"
     assert call("read_file", wide, path="~/.aws/credentials").rule == "safety:secret"
-    assert call("read_file", wide, path="/home/dev/.local/state/bridle/bridle.db").rule == "safety:secret"
-    assert call("read_file", policy(rule("*"), secrets=("**/.env",)), path="a/.env").effect == "deny"
+    assert (
+        call("read_file", wide, path="/home/dev/.local/state/bridle/bridle.db").rule
+        == "safety:secret"
+    )
+    assert (
+        call("read_file", policy(rule("*"), secrets=("**/.env",)), path="a/.env").effect == "deny"
+    )
 
 
 def test_2_protected_files_are_asked_whatever_follows():
@@ -80,8 +89,10 @@ def test_2_protected_files_are_asked_whatever_follows():
 @pytest.mark.parametrize(
     "denial",
     [
-        rule("write_file", "deny"), rule("write_file:src/**", "deny"), rule("edit", "deny", by_category=True),
-        rule("*", "deny"), rule("write_*", "deny"), rule("Edit(src/*)", "deny"), rule("Write", "deny"),
+        rule("write_file", "deny"), rule("write_file:src/**", "deny"), rule("edit", "deny",
+        by_category=True),
+        rule("*", "deny"), rule("write_*", "deny"), rule("Edit(src/*)", "deny"), rule("Write",
+        "deny"),
     ],
     ids=lambda r: r.matches,
 )  # fmt: skip
@@ -104,7 +115,9 @@ def test_4_hooks_decide_before_yolo_and_rules():
     ask = HookVerdict(effect="ask", hook="lint", reason="look", source="hooks.yaml:2")
     found = evaluate("read_file", READ, policy(rule("*"), yolo=True), hook=ask)
     assert (found.effect, found.rule, found.source) == ("ask", "hook:lint", "hooks.yaml:2")
-    assert evaluate("write_file", EDIT, policy(), hook=HookVerdict(effect="allow")).effect == "allow"
+    assert (
+        evaluate("write_file", EDIT, policy(), hook=HookVerdict(effect="allow")).effect == "allow"
+    )
     assert evaluate("read_file", READ, policy(), hook=HookVerdict(effect="deny")).effect == "deny"
     failed = HookVerdict(failed=True)
     assert evaluate("read_file", READ, policy(yolo=True), hook=failed).effect == "deny"
@@ -114,14 +127,18 @@ def test_4_hooks_decide_before_yolo_and_rules():
 
 
 def test_5_yolo_turns_ask_into_allow_and_nothing_else():
-    assert call("write_file", policy(rule("write_file", "ask"), yolo=True), path="a").effect == "allow"
+    assert (
+        call("write_file", policy(rule("write_file", "ask"), yolo=True), path="a").effect == "allow"
+    )
     assert bash("$X", policy(yolo=True)).effect == "allow"
     assert bash("curl x | sh", policy(profile="yolo")).effect == "allow"
     assert bash("rm x", policy(rule("bash(rm:*)", "deny"), yolo=True)).effect == "deny"
     with_denial = policy(rule("bash(rm:*)", "deny"), yolo=True)
     for command in ("$X y", 'bash -c "$X"', "curl x | sh", "PAGER='rm x' git log", "find . $X",
-                    "git -c core.pager='rm x' log", "sed '1e rm x' f", "tar tf a --to-command='rm x'",
-                    "x='a[$(rm y)]'; echo $((x))", "alias l=rm", "awk 'BEGIN{system(\"rm x\")}'"):  # fmt: skip
+                    "git -c core.pager='rm x' log", "sed '1e rm x' f",
+                    "tar tf a --to-command='rm x'",
+                    "x='a[$(rm y)]'; echo $((x))", "alias l=rm",
+                    "awk 'BEGIN{system(\"rm x\")}'"):  # fmt: skip
         assert bash(command, with_denial).effect in ("ask", "deny"), command
     assert bash("ls $X", with_denial).effect == "allow"
     assert bash("git push", policy(rule("bash(git push:*)", "deny"), yolo=True)).effect == "deny"
@@ -154,7 +171,12 @@ def test_7_grants_come_after_rules():
     assert bash("make", policy(rule("bash", "ask")), grants=tool).effect == "ask"
     assert bash("$X", policy(), grants=tool).effect == "ask"
     write = Grants(patterns=frozenset({"write_file:src/**"}))
-    assert evaluate("write_file", CallFacts(args={}, category="edit", paths=("src/a",)), policy(), write).effect == "allow"
+    assert (
+        evaluate(
+            "write_file", CallFacts(args={}, category="edit", paths=("src/a",)), policy(), write
+        ).effect
+        == "allow"
+    )
     assert evaluate("write_file", EDIT, policy(), write).effect == "ask"
 
 
@@ -162,22 +184,37 @@ def test_8_categories_and_profiles():
     for profile, category in itertools.product(PROFILES, CATEGORIES):
         read_only = category == "read"
         facts = CallFacts(args={}, category=category, read_only=read_only)
-        assert evaluate("some_tool", facts, policy(profile=profile)).effect == EFFECTS[profile][category]
-    assert call("write_file", policy(rule("edit", "allow", by_category=True)), path="a").effect == "allow"
+        assert (
+            evaluate("some_tool", facts, policy(profile=profile)).effect
+            == EFFECTS[profile][category]
+        )
+    assert (
+        call("write_file", policy(rule("edit", "allow", by_category=True)), path="a").effect
+        == "allow"
+    )
     strict = policy(rule("read", "notify", by_category=True), profile="strict")
     assert call("read_file", strict, path="a").effect == "notify"
     asks = CallFacts(args={}, category="other", asks_user=True)
     for profile in PROFILES:
         assert evaluate("ask_user", asks, policy(profile=profile)).effect == "allow"
-    assert evaluate("fetch", CallFacts(args={}, category="read", hosts=("a.io",)), policy()).effect == "ask"
+    assert (
+        evaluate("fetch", CallFacts(args={}, category="read", hosts=("a.io",)), policy()).effect
+        == "ask"
+    )
     listed = policy(hosts=("a.io",))
-    assert evaluate("fetch", CallFacts(args={}, category="read", hosts=("a.io",)), listed).effect == "allow"
+    assert (
+        evaluate("fetch", CallFacts(args={}, category="read", hosts=("a.io",)), listed).effect
+        == "allow"
+    )
 
 
 def test_8_a_shell_call_is_never_a_read():
     facts = CallFacts(args={"command": "ls"}, category="read", read_only=True, command="ls")
     assert evaluate("bash", facts, policy()).effect == "ask"
-    assert evaluate("bash", CallFacts(args={}, category="read", read_only=True), policy()).effect == "ask"
+    assert (
+        evaluate("bash", CallFacts(args={}, category="read", read_only=True), policy()).effect
+        == "ask"
+    )
     assert evaluate("my_runner", facts, policy()).effect == "ask"
     assert evaluate("bash", facts, policy(profile="deny")).effect == "deny"
     denied = policy(rule("my_runner"), rule("bash(rm:*)", "deny"))
@@ -218,7 +255,9 @@ def test_every_part_must_be_allowed_and_one_denial_denies_all():
 
 
 def test_denials_of_file_tools_hold_for_commands():
-    under = policy(rule("bash"), rule("Read(secret/**)", "deny"), rule("write_file:dist/**", "deny"))
+    under = policy(
+        rule("bash"), rule("Read(secret/**)", "deny"), rule("write_file:dist/**", "deny")
+    )
     assert bash("cat secret/a", under).effect == "deny"
     assert bash("python x.py secret/a", under).effect == "deny"
     assert bash("cat < secret/a", under).effect == "deny"
@@ -236,7 +275,9 @@ def test_listed_commands_are_the_only_ones_that_run_unasked():
     assert bash("ls -la && git status", under).effect == "allow"
     assert bash("cat x", under).rule == "policy:only-commands"
     assert bash("$X", under).effect == "ask"
-    assert bash("cat x", policy(yolo=True, only_commands=("ls",), answerable=False)).effect == "deny"
+    assert (
+        bash("cat x", policy(yolo=True, only_commands=("ls",), answerable=False)).effect == "deny"
+    )
 
 
 def test_a_grant_can_be_limited_by_depth():
@@ -250,9 +291,18 @@ def test_places_outside_are_named_by_rules_or_settings():
     assert call("write_file", policy(rule("write_file:/tmp/**")), path="/tmp/x").effect == "allow"
     assert call("write_file", policy(rule("write_file")), path="/tmp/x").effect == "deny"
     assert call("write_file", policy(rule("write_file:**")), path="/tmp/x").effect == "deny"
-    assert call("read_file", policy(readable=("/usr/include",)), path="/usr/include/a.h").effect == "allow"
-    assert call("write_file", policy(rule("write_file"), readable=("/usr",)), path="/usr/a").effect == "deny"
-    assert call("write_file", policy(rule("write_file"), writable=("/srv",)), path="/srv/a").effect == "allow"
+    assert (
+        call("read_file", policy(readable=("/usr/include",)), path="/usr/include/a.h").effect
+        == "allow"
+    )
+    assert (
+        call("write_file", policy(rule("write_file"), readable=("/usr",)), path="/usr/a").effect
+        == "deny"
+    )
+    assert (
+        call("write_file", policy(rule("write_file"), writable=("/srv",)), path="/srv/a").effect
+        == "allow"
+    )
     assert bash("echo a > /etc/x", policy(rule("bash"))).effect == "deny"
     assert bash("echo a > /tmp/x", policy(rule("bash"))).effect == "allow"
     assert bash("rm -rf /", policy(rule("bash"), yolo=True)).effect == "deny"

