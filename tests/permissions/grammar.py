@@ -12,6 +12,27 @@ WRAPPERS = (
 SPECIAL = "'\"`$(){}[]<>|&;#\\\n \t!~*?=:@%^,.-+/0a"
 
 
+TOKENS = (
+    "p0", "p1 a", "p2", "p3 b", "p0", "p1 a", "p2", "p3 b", "p0 ", "p1", "p2 c", " ", " ", " ",
+    "\n", ";", "&", "&&", "||", "|", "|&", "(", ")",
+    "{ ", " }", "$(", ")",
+    "`", '"', "'", "\\", "#", "<<E\n", "\nE\n", "<<'E'\n", "<", ">", ">&", "&>", "<<<", "x=", "x=(",
+    ")", "if ",
+    "; then ", "; fi", "; do ", "; done", "case x in ", "x) ", ";; ", "esac", "for x in ", "while ",
+    "f() ", "time ",
+    "! ", "[[ ", " ]]", "((", "))", "$((", "${x", "${x:-", "}", "$x", "$", "\\\n", "-", "=", "[",
+    "]", "~", "*", "1",
+    "2>", "coproc ", "function f ", "eval ", "bash -c ", "env ", "xargs ", "!", "in ", "\t", "$'",
+    "@", "+", ",",
+)  # fmt: skip
+
+
+def soup(seed: int) -> str:
+    """A few tokens in any order: mostly nonsense, and now and then not."""
+    rng = random.Random(seed)
+    return "".join(rng.choice(TOKENS) for _ in range(rng.randint(3, 14)))
+
+
 class Grammar:
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)

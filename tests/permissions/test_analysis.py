@@ -32,6 +32,7 @@ def named(command: str) -> list[str]:
         ("cat <<E\n$(rm x)\nE\nls", ["rm x", "cat", "ls"]),
         ("cat <<'E'\n$(rm x)\nE\nls", ["cat", "ls"]),
         ("cat <<-E | sort\n\t`rm x`\n\tE\nls", ["rm x", "cat", "sort", "ls"]),
+        ("git commit -m \"$(cat <<'E'\nit's $(a)\nE\n)\"", ["cat", "git commit -m _"]),
         ("cat <<A <<B\n$(one)\nA\n$(two)\nB", ["one", "two", "cat"]),
         ("ls 2>&1 >/dev/null <<< \"$(cat s)\"", ["cat s", "ls"]),
         ("if a; then b; elif c; then d; else e; fi", ["a", "b", "c", "d", "e"]),
@@ -126,7 +127,8 @@ def test_wrappers_are_unwrapped(command, inner):
         "a\\\nb=1 c", "i\\\nf a",
         "a &\\\n& b", "$\\\n(a) b", "sh -c '[[ a && rm x ]]'", "sh -c '((rm x))'", "a=(1)#;b",
         "echo a\x00b",
-        "echo a\rb", "echo \x1b[0m", "time -o f a", "timeout $x a", "env $x a", "sudo $x a",
+        "echo $(a <<E | b\nx\nE\n)", "echo $(a; b <<E\nx\nE\n)", "echo a\rb", "echo \x1b[0m",
+        "time -o f a", "timeout $x a", "env $x a", "sudo $x a",
         "command $x a",
     ],
 )  # fmt: skip
