@@ -12,6 +12,27 @@ WRAPPERS = (
 SPECIAL = "'\"`$(){}[]<>|&;#\\\n \t!~*?=:@%^,.-+/0a"
 
 
+TOKENS = (
+    "p0", "p1 a", "p2", "p3 b", "p0", "p1 a", "p2", "p3 b", "p0 ", "p1", "p2 c", " ", " ", " ",
+    "\n", ";", "&", "&&", "||", "|", "|&", "(", ")",
+    "{ ", " }", "$(", ")",
+    "`", '"', "'", "\\", "#", "<<E\n", "\nE\n", "<<'E'\n", "<", ">", ">&", "&>", "<<<", "x=", "x=(",
+    ")", "if ",
+    "; then ", "; fi", "; do ", "; done", "case x in ", "x) ", ";; ", "esac", "for x in ", "while ",
+    "f() ", "time ",
+    "! ", "[[ ", " ]]", "((", "))", "$((", "${x", "${x:-", "}", "$x", "$", "\\\n", "-", "=", "[",
+    "]", "~", "*", "1",
+    "2>", "coproc ", "function f ", "eval ", "bash -c ", "env ", "xargs ", "!", "in ", "\t", "$'",
+    "@", "+", ",",
+)  # fmt: skip
+
+
+def soup(seed: int) -> str:
+    """A few tokens in any order: mostly nonsense, and now and then not."""
+    rng = random.Random(seed)
+    return "".join(rng.choice(TOKENS) for _ in range(rng.randint(3, 14)))
+
+
 class Grammar:
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -84,7 +105,8 @@ class Grammar:
         return self.rng.choice(
             [self.simple] * 12
             + [
-                self.subshell, self.group, self.if_, self.for_, self.while_, self.case, self.wrapped,
+                self.subshell, self.group, self.if_, self.for_, self.while_, self.case,
+                self.wrapped,
                 self.wrapped, self.wrapped, self.function, self.condition, self.test, self.builtin,
                 self.coproc, self.counting, self.shell, self.array,
             ]
@@ -132,35 +154,36 @@ class Grammar:
 
     def atom(self) -> str:
         self.budget -= 0.3
-        nested = self.budget > 0
-        choice = self.rng.random()
-        if choice < 0.42:
-            return self.text()
-        if choice < 0.5:
-            return "'" + self.pick("a b", "$x", "`p0`", "$(p0)", "a;b", 'q"q', "\\", "#", "") + "'"
-        if choice < 0.62:
-            return '"' + self.in_quotes() + '"'
-        if choice < 0.66:
-            return "\\" + self.pick(";", "&", "|", "$", "`", '"', "'", " ", "(", "#", "a", "*", "<")
-        if choice < 0.74:
-            return self.pick("$x", "${y}", "$1", "$#", "$?", "$@", "${#x}", "${foo}", "$$")
-        if choice < 0.78:
-            return self.pick("*", "?", "[ab]", "p*", "~", "~/a", "{a,b}", "{1..3}", "a{b,c}d")
-        if choice < 0.8:
-            return self.pick(
-                "$'a\\tb'", "$'x'", '$"tr"', "$", "$((1+2))", "$((${#x}))", "$(( 2 * 3 ))"
-            )
-        if not nested:
-            return "w"
-        if choice < 0.86:
-            return "$(" + self.inner() + ")"
-        if choice < 0.89:
-            return self.backquoted()
-        if choice < 0.93:
-            return self.expansion()
-        if choice < 0.96:
-            return self.pick("<(", ">(") + self.inner() + ")"
-        return self.text()
+        kinds = [self.text] * 42 + [self.single] * 8 + [self.double] * 12 + [self.escaped] * 4
+        kinds += [self.variable] * 8 + [self.pattern] * 4 + [self.special] * 2
+        if self.budget > 0:
+            kinds += [self.substitution] * 6 + [self.backquoted] * 3 + [self.expansion] * 4
+            kinds += [self.process] * 3
+        return self.rng.choice(kinds)()
+
+    def single(self) -> str:
+        return "'" + self.pick("a b", "$x", "`p0`", "$(p0)", "a;b", 'q"q', "\\", "#", "") + "'"
+
+    def double(self) -> str:
+        return '"' + self.in_quotes() + '"'
+
+    def escaped(self) -> str:
+        return "\\" + self.pick(";", "&", "|", "$", "`", '"', "'", " ", "(", "#", "a", "*", "<")
+
+    def variable(self) -> str:
+        return self.pick("$x", "${y}", "$1", "$#", "$?", "$@", "${#x}", "${foo}", "$$")
+
+    def pattern(self) -> str:
+        return self.pick("*", "?", "[ab]", "p*", "~", "~/a", "{a,b}", "{1..3}", "a{b,c}d")
+
+    def special(self) -> str:
+        return self.pick("$'a\\tb'", "$'x'", '$"tr"', "$", "$((1+2))", "$((${#x}))", "$(( 2 * 3 ))")
+
+    def substitution(self) -> str:
+        return "$(" + self.inner() + ")"
+
+    def process(self) -> str:
+        return self.pick("<(", ">(") + self.inner() + ")"
 
     def inner(self) -> str:
         kept, self.heredocs = self.heredocs, []
@@ -299,7 +322,8 @@ class Grammar:
 
     def test(self) -> str:
         return self.pick(
-            f'[ "{self.in_quotes()}" = {self.text()} ]', f'test -n "{self.in_quotes()}"', '[ "$x" -eq 1 ]',
+            f'[ "{self.in_quotes()}" = {self.text()} ]', f'test -n "{self.in_quotes()}"',
+            '[ "$x" -eq 1 ]',
             "[ -v x ]", "[ a > f7 ]", f"[ -f {self.text()} -o -d a ]",
         )  # fmt: skip
 
@@ -308,7 +332,8 @@ class Grammar:
             f"echo {self.word()} {self.word()}", f"printf '%s' {self.word()}", "true", ":", "false",
             f"read x <<< {self.word()}", "shift", "set -e", "set -x", "cd /tmp", "wait", "pwd",
             f"trap {shlex.quote(self.inner())} EXIT", f"eval {shlex.quote(self.inner())}",
-            f"eval {self.simple()}", f"command {self.simple_words()}", f"builtin echo {self.word()}",
+            f"eval {self.simple()}", f"command {self.simple_words()}",
+            f"builtin echo {self.word()}",
             f"(exec {self.simple_words()})", f"printf -v x {self.word()}", "unset x",
             f"declare x={self.word()}", f"echo {self.word()} > f8", "exec 3>f9",
             f"set -- {self.word()} {self.word()}", f"mapfile -t arr <<< {self.word()}", "hash -r",
@@ -322,11 +347,14 @@ class Grammar:
     def wrapped(self) -> str:
         inner = self.simple_words()
         return self.pick(
-            f"env {inner}", f"env A=1 -u B {inner}".replace("A=1 -u B", "-u B A=1"), f"env -i /stubs/{self.rng.choice(STUBS)} a",
+            f"env {inner}", f"env A=1 -u B {inner}".replace("A=1 -u B", "-u B A=1"),
+            f"env -i /stubs/{self.rng.choice(STUBS)} a",
             f"timeout 5 {inner}", f"timeout -k 1 -s TERM 5 {inner}", f"nice {inner}",
             f"nice -n 3 {inner}", f"nohup {inner}", f"setsid -w {inner}", f"stdbuf -o0 {inner}",
-            f"echo a b | xargs {inner}", f"echo a | xargs -I% {inner} %", f"printf 'a\\nb' | xargs -n 1 {inner}",
-            f"find /stubs -maxdepth 0 -exec {inner} {{}} \\;", f"find . -maxdepth 0 -exec {inner} {{}} +",
+            f"echo a b | xargs {inner}", f"echo a | xargs -I% {inner} %",
+            f"printf 'a\\nb' | xargs -n 1 {inner}",
+            f"find /stubs -maxdepth 0 -exec {inner} {{}} \\;",
+            f"find . -maxdepth 0 -exec {inner} {{}} +",
             f"flock /tmp/l {inner}", f"flock /tmp/l -c {shlex.quote(self.inner())}",
             f"env nice timeout 5 {inner}", f"command env {inner}", f"exec {inner}", f"time {inner}",
             f"xargs -a /dev/null {inner}", f"env -S {shlex.quote(inner)}",
@@ -348,8 +376,10 @@ class Grammar:
             "x='a[$(p3 t)]'; [[ $x -eq 0 ]]", "p? a", "`echo p3` d", "read -r 'x[$(p5 q)]' <<< 1",
             "printf -v 'x[$(p5 q)]' 1", "x='a[$(p3 t)]'; let y=x", "unset 'x[$(p0 u)]'",
             "declare -i n; n='a[$(p3 t)]'", "declare -n r='a[$(p3 t)]'; echo $r",
-            "x='a[$(p3 t)]'; echo ${y:x}", "mapfile -C 'p0 cb' -c 1 arr <<< a", "PS4='$(p1 ps)'; set -x; :",
-            "x='-v a[$(p3 t)]'; [ $x ]", "[ -v 'x[$(p0 t)]' ]", "[[ -v 'x[$(p0 t)]' ]]", "echo $((x))",
+            "x='a[$(p3 t)]'; echo ${y:x}", "mapfile -C 'p0 cb' -c 1 arr <<< a",
+            "PS4='$(p1 ps)'; set -x; :",
+            "x='-v a[$(p3 t)]'; [ $x ]", "[ -v 'x[$(p0 t)]' ]", "[[ -v 'x[$(p0 t)]' ]]",
+            "echo $((x))",
             "((i++))", "[[ $x -eq 1 ]]", "echo ${y:1:$(p3 e)}", "shopt -s extglob",
             "alias p0='p1 a'", "BASH_ENV=/dev/stdin bash -c : <<< 'p0 be'",
         )  # fmt: skip

@@ -89,8 +89,10 @@ def test_2_protected_files_are_asked_whatever_follows():
 @pytest.mark.parametrize(
     "denial",
     [
-        rule("write_file", "deny"), rule("write_file:src/**", "deny"), rule("edit", "deny", by_category=True),
-        rule("*", "deny"), rule("write_*", "deny"), rule("Edit(src/*)", "deny"), rule("Write", "deny"),
+        rule("write_file", "deny"), rule("write_file:src/**", "deny"), rule("edit", "deny",
+        by_category=True),
+        rule("*", "deny"), rule("write_*", "deny"), rule("Edit(src/*)", "deny"), rule("Write",
+        "deny"),
     ],
     ids=lambda r: r.matches,
 )  # fmt: skip
@@ -133,8 +135,10 @@ def test_5_yolo_turns_ask_into_allow_and_nothing_else():
     assert bash("rm x", policy(rule("bash(rm:*)", "deny"), yolo=True)).effect == "deny"
     with_denial = policy(rule("bash(rm:*)", "deny"), yolo=True)
     for command in ("$X y", 'bash -c "$X"', "curl x | sh", "PAGER='rm x' git log", "find . $X",
-                    "git -c core.pager='rm x' log", "sed '1e rm x' f", "tar tf a --to-command='rm x'",
-                    "x='a[$(rm y)]'; echo $((x))", "alias l=rm", "awk 'BEGIN{system(\"rm x\")}'"):  # fmt: skip
+                    "git -c core.pager='rm x' log", "sed '1e rm x' f",
+                    "tar tf a --to-command='rm x'",
+                    "x='a[$(rm y)]'; echo $((x))", "alias l=rm",
+                    "awk 'BEGIN{system(\"rm x\")}'"):  # fmt: skip
         assert bash(command, with_denial).effect in ("ask", "deny"), command
     assert bash("ls $X", with_denial).effect == "allow"
     assert bash("git push", policy(rule("bash(git push:*)", "deny"), yolo=True)).effect == "deny"

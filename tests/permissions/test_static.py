@@ -49,8 +49,10 @@ def test_f03_a_link_to_a_secret_is_resolved_then_matched(tmp_path):
 
 
 PROTECTED = [
-    ".git/hooks/pre-commit", ".git/config", ".bashrc", ".zshenv", ".profile", ".mcp.json", ".bridle/config.yaml",
-    "harness.yaml", ".claude/settings.json", ".claude/settings.local.json", ".bridle/local/config.yaml",
+    ".git/hooks/pre-commit", ".git/config", ".bashrc", ".zshenv", ".profile", ".mcp.json",
+    ".bridle/config.yaml",
+    "harness.yaml", ".claude/settings.json", ".claude/settings.local.json",
+    ".bridle/local/config.yaml",
     "sub/.git/hooks/x", ".GIT/Hooks/pre-commit", ".git/modules/a/hooks/x", ".gitmodules", ".envrc",
 ]  # fmt: skip
 
@@ -61,9 +63,12 @@ def test_f07_protected_files_are_always_asked(path):
         for tool in ("write_file", "edit_file", "multi_edit"):
             assert call(tool, under, path=path).effect == "ask"
         quoted = shlex.quote(path)
-        for command in (f"echo x > {quoted}", f"cp evil {quoted}", f"tee -a {quoted}", f"mv a {quoted}",
-                        f"ln -s a {quoted}", f"sed -i s/a/b/ {quoted}", f"python3 w.py {quoted}", f"rm {quoted}",
-                        f"git checkout {quoted}", f"dd if=a of={quoted}", f"bash -c 'echo x > {quoted}'"):  # fmt: skip
+        for command in (f"echo x > {quoted}", f"cp evil {quoted}", f"tee -a {quoted}",
+        f"mv a {quoted}",
+                        f"ln -s a {quoted}", f"sed -i s/a/b/ {quoted}", f"python3 w.py {quoted}",
+                        f"rm {quoted}",
+                        f"git checkout {quoted}", f"dd if=a of={quoted}",
+                        f"bash -c 'echo x > {quoted}'"):  # fmt: skip
             assert bash(command, OPEN).effect == "ask", command
         for command in (f"cat {quoted}", f"ls {quoted}", f"grep x {quoted}", f"git diff {quoted}"):
             assert bash(command, OPEN).effect == "allow", command
@@ -78,8 +83,10 @@ def test_f07_git_config_writes_a_protected_file():
 @pytest.mark.parametrize(
     "command",
     [
-        "cd .git && echo x > hooks/pre-commit", "cd .git/hooks; cp /tmp/x pre-commit", "(cd .git; echo x >config)",
-        "cd $X && echo x > hooks/pre-commit", "pushd .git; echo x > hooks/pre-push", "cd .git && tee hooks/post-commit",
+        "cd .git && echo x > hooks/pre-commit", "cd .git/hooks; cp /tmp/x pre-commit",
+        "(cd .git; echo x >config)",
+        "cd $X && echo x > hooks/pre-commit", "pushd .git; echo x > hooks/pre-push",
+        "cd .git && tee hooks/post-commit",
         "cd a && cd ../.git && echo x > config",
     ],
 )  # fmt: skip
@@ -130,9 +137,12 @@ def test_n01_a_host_is_not_a_prefix():
 @pytest.mark.parametrize(
     "url",
     [
-        "https://good.com@evil.com/", "http://0x7f000001/", "http://[::ffff:127.0.0.1]/", "http://2130706433/",
-        "http://0177.0.0.1/", "http://127.1/", "http://good.com\\@evil.com/", "http://good.com%00.evil.com/",
-        "file:///etc/passwd", "http:///x", "http://good.com:99999/", "javascript:x", "http://evil.com#@good.com",
+        "https://good.com@evil.com/", "http://0x7f000001/", "http://[::ffff:127.0.0.1]/",
+        "http://2130706433/",
+        "http://0177.0.0.1/", "http://127.1/", "http://good.com\\@evil.com/",
+        "http://good.com%00.evil.com/",
+        "file:///etc/passwd", "http:///x", "http://good.com:99999/", "javascript:x",
+        "http://evil.com#@good.com",
         "http://good.com .evil.com/", "http://ɢood.com/",
     ],
 )  # fmt: skip
@@ -218,9 +228,12 @@ def test_t11_a_child_is_never_wider_than_its_parent():
 
 @pytest.mark.parametrize(
     "variable",
-    ["LD_PRELOAD=/x.so", "GIT_EXTERNAL_DIFF=x", "GIT_SSH_COMMAND=x", "PAGER=x", "BASH_ENV=x", "PYTHONSTARTUP=x",
-     "NODE_OPTIONS=--require=x", "EDITOR=x", "LESSOPEN='|x'", "npm_config_script_shell=x", "PERL5OPT=-Mx", "PATH=/x",
-     "PROMPT_COMMAND=x", "XDG_CONFIG_HOME=/x", "PS4='$(x)'", "RIPGREP_CONFIG_PATH=x", "ENV=x", "HOME=/x"],
+    ["LD_PRELOAD=/x.so", "GIT_EXTERNAL_DIFF=x", "GIT_SSH_COMMAND=x", "PAGER=x", "BASH_ENV=x",
+    "PYTHONSTARTUP=x",
+     "NODE_OPTIONS=--require=x", "EDITOR=x", "LESSOPEN='|x'", "npm_config_script_shell=x",
+     "PERL5OPT=-Mx", "PATH=/x",
+     "PROMPT_COMMAND=x", "XDG_CONFIG_HOME=/x", "PS4='$(x)'", "RIPGREP_CONFIG_PATH=x", "ENV=x",
+     "HOME=/x"],
 )  # fmt: skip
 def test_t12_variables_that_run_things_are_asked(variable):
     under = policy(*prefixes("git diff", "npm test", "ls", "env"))

@@ -95,7 +95,7 @@ class Shell:
         self, word: Word, cwds: tuple[str, ...] | None, via: tuple[str, ...] = ()
     ) -> Place | None:
         """Where this word leads as a path; None for devices and for other machines."""
-        text = paths.word_path(word, self.policy.home, self.policy.root)
+        text = paths.word_path(word, self.policy.home, self.policy.root) or word.guess
         if set(via) & REMOTE or word.text.startswith("/dev/fd/"):
             return None
         if text is None:
@@ -146,7 +146,8 @@ class Shell:
         for index, word in read_operands(command.words):
             place = self.place(word, command.cwds, command.via)
             known = place.paths if place and place.paths else ()
-            heads = (place.head,) if place and place.head else ()
+            heads = [place.head] if place and place.head else []
+            heads += ["/"] if word.holes[:1] == ("~",) else []
             for path in (*known, *heads):
                 if path.startswith("/") and not self.inside(path, writing=False):
                     yield Effect("read", f"{word.raw or word.text} is outside", index)

@@ -96,6 +96,11 @@ def is_secret(
     )
 
 
+def ends_in_secret(text: str) -> bool:
+    """Is it a secret wherever it is? For a path whose beginning is not known."""
+    return _SECRET_ANYWHERE.search(text.casefold()) is not None
+
+
 def is_protected(path: str) -> bool:
     """Would a change of the path change what runs later without being asked?"""
     return _PROTECTED.search(path.casefold()) is not None

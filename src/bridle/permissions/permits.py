@@ -159,18 +159,28 @@ def _write(call: Call, shell: Shell, part: Part) -> Finding | None:
                 return _finding("pattern", rule, part.text)
     known = part.place.paths if part.place else None
     if known:
-        for rule, pattern in _sorted(
-            [pair for pair in call.rules if WRITE_TOOLS & set(pair[1].tools)]
-        ):
+        for rule, pattern in _file_rules(call):
             whole = pattern.kind in ("tool", "whole") and _in_workspace(call, known)
             if whole or all(_glob(call, pattern.argument, path) for path in known):
-                return _finding("pattern", rule, part.text)
+                return _finding(_stage(rule), rule, part.text)
     found = _whole_tool(call)
     if found is None and known and _in_workspace(call, known):
         found = _by_category(call, "edit")
     if found is None:
         return _by_tool(call, part, "a file is written")
     return replace(found, part=part.text)
+
+
+def _file_rules(call: Call) -> list[tuple[Rule, Pattern]]:
+    """The rules and then the grants about changing files, most specific first."""
+    granted = [(_granted(text), parse(text)) for text in sorted(call.grants.patterns)]
+    return [
+        pair for pair in (*_sorted(list(call.rules)), *granted) if WRITE_TOOLS & set(pair[1].tools)
+    ]
+
+
+def _stage(rule: Rule) -> str:
+    return "grant" if rule.layer == "session-grant" else "pattern"
 
 
 def _in_workspace(call: Call, known: tuple[str, ...]) -> bool:
@@ -197,8 +207,7 @@ def _command(call: Call, shell: Shell, part: Part) -> Finding | None:
             continue
         missing = _uncovered(part, pattern) if rule.effect != "ask" else None
         if missing is None:
-            stage = "grant" if rule.layer == "session-grant" else "pattern"
-            return _finding(stage, rule, part.text)
+            return _finding(_stage(rule), rule, part.text)
         short = short or f"{rule.id} does not cover it: {missing}"
     return _by_tool(call, part, None if _whole_tool(call) else short)
 

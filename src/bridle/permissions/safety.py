@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bridle.permissions import paths
 from bridle.permissions.call import Finding, concerns
 from bridle.permissions.hosts import host_allowed
+from bridle.permissions.shell.facts import HOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,11 +121,16 @@ def _shell(call: Call, shell: Shell) -> Iterator[Finding]:
 
 def _secret_words(call: Call, shell: Shell) -> Iterator[Finding]:
     found = [(word, command.cwds) for command, word in shell.words()]
-    found += [(entry.value, ("",)) for entry in shell.analysis.assignments]
+    given = [command.assignments for command in shell.analysis.commands]
+    for entries in (shell.analysis.assignments, *given):
+        found += [(entry.value, ("",)) for entry in entries]
     for word, cwds in found:
         place = shell.place(word, cwds)
         if place is None:
             continue
+        if HOLE in word.text and paths.ends_in_secret(word.text):
+            yield _deny("secret", "a secret of the user or of the harness", place.text)
+            return
         candidates = list(place.paths or ())
         candidates += [place.head] if place.head and place.head.startswith("/") else []
         for piece in _PIECES.split(place.text):

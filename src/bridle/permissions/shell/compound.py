@@ -85,7 +85,7 @@ class Compounds(Redirects):
             word = RawWord((piece,), self.text[start : self.at], start)
             return Compound("arithmetic", words=(word,), only_bash=True)
         self.at += 1
-        return Compound("subshell", self.nested_commands())
+        return Compound("subshell", self.nested_commands(substitution=False))
 
     def _if(self) -> Compound:
         body = self.commands(frozenset({"then"}))

@@ -69,6 +69,8 @@ def git_effects(words: Sequence[Word]) -> Iterator[Effect]:
     for index, word in enumerate(words[at + 1 :], at + 1):
         if word.text in _RUNS_WORDS.get(name, frozenset()):
             yield Effect("run", f"git {name} {word.text} runs other programs", index)
+        if len(word.text) > 6 and "--no-index".startswith(word.text):
+            yield Effect("read", "--no-index reads files outside of the repository", index)
         if word.text.startswith("ext::"):
             yield Effect("run", "an ext:: address runs a program", index)
     yield from option_effects(words, _ANY, at + 1)

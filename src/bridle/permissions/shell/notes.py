@@ -5,13 +5,21 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
-from bridle.permissions.shell.facts import HOLE, Analysis, SimpleCommand, Unnamed, Word
+from bridle.permissions.shell.facts import (
+    HOLE,
+    Analysis,
+    Assignment,
+    SimpleCommand,
+    Unnamed,
+    Word,
+)
 from bridle.permissions.shell.numbers import Numbers
+from bridle.permissions.shell.variables import danger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bridle.permissions.shell.facts import Assignment, Redirect
+    from bridle.permissions.shell.facts import Redirect
     from bridle.permissions.shell.reading import Reading
 
 
@@ -31,12 +39,17 @@ class Notes:
         self.literals: dict[str, list[str]] = {}
         self.numbers = Numbers()
         self.keyed: set[str] = set()
+        self.stays: set[str] = set()
         self.cwds: tuple[str, ...] | None = ("",)
 
     def result(self) -> Analysis:
         """Everything that was found."""
         for name, raw in self.numbers.unsafe():
             self.problem(f"the shell evaluates the value of {name}", raw)
+        known = {entry.name for entry in self.assignments}
+        for name in sorted((self.stays | self.numbers.computed) - known):
+            if danger(name, exported=False) == "runs":
+                self.assignments.append(Assignment(name, Word(HOLE, name, ("",))))
         return Analysis(
             commands=tuple(self.commands),
             unnamed=tuple(dict.fromkeys(self.unnamed)),
@@ -49,15 +62,20 @@ class Notes:
         """Note that something may run without a name."""
         self.unnamed.append(Unnamed(reason, raw))
 
+    def sets(self, name: str, *, number: bool) -> None:
+        """Note that the shell itself has a new value for this variable."""
+        self.numbers.sets(name, number=number)
+        self.stays.add(name)
+
     def note(self, raw: str, reading: Reading, *, own: bool) -> None:
         """Take over what the command says of variables, directories and unnamed things."""
         for problem in reading.problems:
             self.problem(problem, raw)
         self.uncertain.extend(reading.guesses)
         for name in reading.sets:
-            self.numbers.sets(name, number=False)
+            self.sets(name, number=False)
         for name in reading.numbers:
-            self.numbers.sets(name, number=True)
+            self.sets(name, number=True)
         for expression in reading.arithmetic:
             self.numbers.uses(expression, raw)
         self.keyed.update(reading.keyed)

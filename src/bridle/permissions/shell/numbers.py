@@ -20,13 +20,17 @@ _SPECIAL_NUMBERS = frozenset("?#$!")
 
 
 class Numbers:
-    """What was assigned to which variable, and where arithmetic needs a number."""
+    """What was assigned to which variable, and where arithmetic needs a number.
+
+    `computed` are the variables that arithmetic itself sets.
+    """
 
     def __init__(self) -> None:
         self._numbers: set[str] = set()
         self._others: set[str] = set()
         self._uses: list[tuple[str, str]] = []
         self.anything = False
+        self.computed: set[str] = set()
 
     def sets(self, name: str, *, number: bool) -> None:
         """Note that this variable gets a number, or something else."""
@@ -36,6 +40,7 @@ class Numbers:
         """Note that this expression is evaluated."""
         for found in _SETS.finditer(expression):
             self._numbers.add(found[1])
+            self.computed.add(found[1])
         for found in _TOKEN.finditer(expression):
             name = found[1] or found[2]
             if name:

@@ -183,4 +183,10 @@ def read_operands(words: Sequence[Word]) -> list[tuple[int, Word]]:
     given = any(word.text.startswith(("-e", "-f", "--regexp", "--file")) for word in words[1:])
     if name in PATTERN_READERS and not given:
         found = found[1:]
-    return [(index, word) for index, word in found if "/" in word.text or word.text == ".."]
+    return [
+        (index, word)
+        for index, word in found
+        if "/" in (word.guess or word.text)
+        or word.text == ".."
+        or word.holes[:1] in (("HOME",), ("~",))
+    ]

@@ -66,15 +66,26 @@ class Reader(Compounds):
         """Read a text of its own, one level deeper."""
         return self.fresh(text).program()
 
-    def nested_commands(self) -> tuple[Node, ...]:
-        """Read up to the closing parenthesis, and over it."""
+    def nested_commands(self, *, substitution: bool) -> tuple[Node, ...]:
+        """Read up to the closing parenthesis, and over it.
+
+        Bash prints a substitution anew before it runs it, and gets here-documents wrong there
+        unless they belong to its only command.
+        """
         start = self.at
         outer, self.waiting = self.waiting, []
+        heredocs = self.heredocs
+        self.heredocs = 0 if substitution else heredocs
         body = self.commands(frozenset())
         if not self.looking_at(")"):
             raise Unreadable("a parenthesis is not closed", start)
         if self.waiting or (outer and "\n" in self.text[start : self.at]):
             raise Unreadable("a here-document around a parenthesis", start)
+        if substitution:
+            alone = len(body) == 1 and isinstance(body[0], Simple)
+            if self.heredocs and not alone:
+                raise Unreadable("a here-document in a substitution", start)
+            self.heredocs = heredocs
         self.waiting = outer
         self.at += 1
         return body

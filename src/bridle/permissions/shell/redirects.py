@@ -28,6 +28,7 @@ class Redirects(Words):
     def __init__(self, text: str, *, dialect: Dialect = "bash", depth: int = 0) -> None:
         super().__init__(text, dialect=dialect, depth=depth)
         self.waiting: list[Heredoc] = []
+        self.heredocs = 0
 
     def blanks(self) -> None:
         """Go over blanks, line continuations and a comment."""
@@ -77,6 +78,7 @@ class Redirects(Words):
         if operator in ("<<", "<<-"):
             heredoc = _heredoc(word, strips_tabs=operator == "<<-")
             self.waiting.append(heredoc)
+            self.heredocs += 1
             into.append(Redirection(operator, heredoc))
         else:
             into.append(Redirection(operator, word, descriptor=found["fd"] or ""))

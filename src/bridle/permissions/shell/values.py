@@ -86,7 +86,7 @@ def value(word: RawWord) -> Word:
         tilde = _TILDE.match(pieces[0].text)
         alone = len(pieces) == 1 or (tilde and tilde.end() < len(pieces[0].text))
         if pieces[0].text.startswith("~"):
-            build.hole("HOME" if tilde and not tilde[1] and alone else "")
+            build.hole("HOME" if tilde and not tilde[1] and alone else "~")
             rest = pieces[0].text[tilde.end() if tilde else 1 :]
             for char in rest:
                 if char in "*?":

@@ -90,9 +90,9 @@ class Walk(Notes):
                 where = replace(where, repeats=True, piped=True)
                 if node.name and node.kind == "for":
                     counted = bool(node.words) and all(_counts(word) for word in node.words)
-                    self.numbers.sets(node.name, number=counted)
+                    self.sets(node.name, number=counted)
             case "coproc":
-                self.numbers.sets(node.name or "COPROC", number=False)
+                self.sets(node.name or "COPROC", number=False)
                 where = replace(where, piped=True)
             case "pipeline":
                 self._nodes(node.body[:1], where)
@@ -146,7 +146,7 @@ class Walk(Notes):
 
     def _variable(self, piece: Piece, raw: str) -> None:
         if piece.operator in ("=", ":="):
-            self.numbers.sets(piece.text, number=False)
+            self.sets(piece.text, number=False)
         if piece.operator == ":":
             self.numbers.uses(piece.operand, raw)
         if piece.subscript not in ("", "@", "*") and piece.text not in self.keyed:
@@ -173,7 +173,7 @@ class Walk(Notes):
                 reads = True
                 continue
             if number.startswith("{"):
-                self.numbers.sets(number[1:-1], number=True)
+                self.sets(number[1:-1], number=True)
             mode = _mode(operator, number, word)
             reads = reads or (operator in ("<", "<>", "<&") and number in ("", "0"))
             if mode:

@@ -49,7 +49,7 @@ class Words:
 
     if TYPE_CHECKING:
 
-        def nested_commands(self) -> tuple[Node, ...]:
+        def nested_commands(self, *, substitution: bool) -> tuple[Node, ...]:
             """See Reader."""
 
         def commands_of(self, text: str) -> tuple[Node, ...]:
@@ -127,7 +127,7 @@ class Words:
         start = self.at
         self.at += 2
         problem = "process substitution outside bash" if self.dialect == "sh" else None
-        body = self.nested_commands()
+        body = self.nested_commands(substitution=True)
         return Piece("process", self.text[start : self.at], body=body, problem=problem)
 
     def double_quoted(self) -> tuple[Piece, ...]:
@@ -191,7 +191,7 @@ class Words:
                 self.at += 3
                 return self.arithmetic(quoted=quoted)
             self.at += 2
-            body = self.nested_commands()
+            body = self.nested_commands(substitution=True)
             return Piece("command", self.text[start : self.at], quoted=quoted, body=body)
         if after == "{":
             return self._parameter(quoted=quoted)
