@@ -7,7 +7,7 @@ from bridle._version import __version__
 
 TYPE_CHECKING = False  # as in typing, which would cost a third of `bridle --version`
 if TYPE_CHECKING:
-    from bridle.app.config import Agent, Heartbeat, Mode, Ports, RequestContext, Rules
+    from bridle.app.config import Agent, Heartbeat, Mode, Ports, RequestContext
     from bridle.app.content import FileInput
     from bridle.app.harness import Harness
     from bridle.app.results import Pending, RunResult
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bridle.errors import BridleError, ModelError, RunError, ToolError, UserError
     from bridle.tools.define import Tool, ToolContext, tool
     from bridle.types.limits import Limits
+    from bridle.types.permissions import Rules
 
 _HOMES = {
     "Agent": "bridle.app.config",
@@ -26,7 +27,7 @@ _HOMES = {
     "Mode": "bridle.app.config",
     "Ports": "bridle.app.config",
     "RequestContext": "bridle.app.config",
-    "Rules": "bridle.app.config",
+    "Rules": "bridle.types.permissions",
     "Harness": "bridle.app.harness",
     "Pending": "bridle.app.results",
     "RunResult": "bridle.app.results",

@@ -142,7 +142,7 @@ def _change_json(frame: bytes, kind: str, which: int, what: Any) -> bytes:
     head, mark, text = frame.partition(b"data: ")
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return frame
     places: list[tuple[Any, Any]] = []
 

@@ -17,7 +17,7 @@ assert SPEC.loader is not None
 fuzz_streams = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(fuzz_streams)
 
-STREAMS = 300
+STREAMS = 200
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -392,3 +392,18 @@ async def test_a_folder_of_certificates_may_be_named(certificate: tuple[Path, Pa
     folder = str(certificate[1].parent)
     for environ in ({"SSL_CERT_DIR": folder}, {"REQUESTS_CA_BUNDLE": folder}):
         assert make_context(environ).verify_mode is ssl.CERT_REQUIRED
+
+
+async def test_bytes_after_the_answer_do_not_answer_the_next_request(http: HttpClient) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+    head += b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
+    async with WireServer() as server:
+        server.replies(head=head, framing="length")
+        for _ in range(3):
+            assert await fetch(http, server.url) == (200, b"hi")
+
+
+async def test_a_name_that_cannot_be_one_is_unavailable(http: HttpClient) -> None:
+    with pytest.raises(ModelError, match="Cannot reach") as error:
+        await fetch(http, "http://a..b/")
+    assert error.value.kind == "unavailable"

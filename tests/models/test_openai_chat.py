@@ -437,3 +437,17 @@ async def test_a_refusal_whose_body_never_comes_keeps_its_status(http: HttpClien
         with pytest.raises(ModelError, match="HTTP 503") as error:
             await collect(chat(server, http), ask())
     assert error.value.kind == "unavailable"
+
+
+async def test_secrets_in_headers_and_urls_are_not_shown(http: HttpClient) -> None:
+    async with WireServer() as server:
+        url = server.url.replace("//", "//user:hunter22@") + "/v1?key=hunter33"
+        model = OpenAIChat("m", http=http, base_url=url, headers={"X-Api-Token": "hunter44"})
+        server.replies(b'{"error": "bad hunter44"}', status=400, content_type="application/json")
+        with pytest.raises(ModelError, match=r"bad \*\*\*"):
+            await collect(model, ask())
+        server.replies(b"<html>", content_type="text/html")
+        with pytest.raises(ModelError) as error:
+            await collect(model, ask())
+    assert "hunter" not in str(error.value) + repr(model._endpoint)
+    assert server.requests[0].path == "/v1/chat/completions?key=hunter33"

@@ -30,18 +30,22 @@ def tree_hash(root: Path) -> str:
     return digest.hexdigest()
 
 
-async def repair(root: Path, *, seconds: float = 40.0) -> RepairReport:
-    return await try_edits(root, python=sys.executable, time_budget=seconds, workers=2)
+async def repair(
+    root: Path, *, seconds: float = 60.0, python: str = sys.executable
+) -> RepairReport:
+    return await try_edits(root, python=python, time_budget=seconds, workers=2)
 
 
-def patched(root: Path, report: RepairReport) -> bool:
+def patched(root: Path, report: RepairReport, *, python: str = sys.executable) -> bool:
     """Make the edits as the agent would, then run the suite in an ordinary process."""
     for part in report.patch:
         path = root / part.path
         text = path.read_text()
         assert text.count(part.old) == 1
         path.write_text(text.replace(part.old, part.new))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(root)]
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(root)]
+    if python != sys.executable:
+        command = [python, "-m", "unittest"]
     return subprocess.run(command, cwd=root, capture_output=True, check=False).returncode == 0
 
 

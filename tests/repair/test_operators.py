@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from textwrap import dedent
-
 import pytest
 
 from repair.projects import patched, repair, write
@@ -45,7 +43,7 @@ BUGS = {
         "assert f('ab', '+') == 'a+b'",
     ),
     "number": ("def f(a):\n    return a * 61\n", "assert f(2) == 120"),
-    "text": ("def f(a):\n    return 'helo ' + a\n", "assert f('you') == 'hello you'"),
+    "text": ("def f(a):\n    return 'helo ' + a\n", "self.assertEqual(f('you'), 'hello you')"),
     "method": ("def f(a, b):\n    a.append(b)\n    return a\n", "assert f([1], [2]) == [1, 2]"),
     "extra call": ("def f(a):\n    return len(str(a))\n", "assert f([1, 2, 3, 4, 5]) == 5"),
     "missing call": ("def f(a):\n    return a + '!'\n", "assert f(1) == '1!'"),
@@ -111,15 +109,27 @@ BUGS = {
 }
 
 
+TEST = """\
+import unittest
+
+from code_under import f
+
+
+class FTest(unittest.TestCase):
+    def test_f(self):
+        {checks}
+"""
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", BUGS)
-async def test_a_bug_of_this_kind_is_repaired(name, tmp_path):
+async def test_a_bug_of_this_kind_is_repaired(name, tmp_path, bare_python):
     source, checks = BUGS[name]
     comment = "# kept   as it is\n"
-    test = f"from code_under import f\n\n\ndef test_f():\n    {checks}\n"
+    test = TEST.format(checks=checks.replace("\n    ", "\n        "))
     root = write(tmp_path / "project", code_under=comment + source, test_it=test)
-    report = await repair(root)
+    report = await repair(root, python=bare_python)
     assert report.status == "fixed", report
-    assert patched(root, report), report.diff
+    assert patched(root, report, python=bare_python), report.diff
     assert (root / "code_under.py").read_text().startswith(comment)
-    assert (root / "test_it.py").read_text() == dedent(test)
+    assert (root / "test_it.py").read_text() == test

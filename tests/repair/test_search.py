@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 
@@ -101,11 +100,9 @@ async def test_src_layout_with_pytest(tmp_path):
     assert report.patch[0].path == "src/pack/core.py"
 
 
-async def test_unittest_with_a_python_that_has_no_pytest(tmp_path):
-    venv = tmp_path / "bare"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+async def test_unittest_with_a_python_that_has_no_pytest(tmp_path, bare_python):
     root = copy_sample(tmp_path / "sample")
-    report = await try_edits(root, python=str(venv / "bin" / "python"), time_budget=40)
+    report = await try_edits(root, python=bare_python, time_budget=40)
     assert report.status == "fixed", report
     assert report.runner == "unittest"
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from bridle.ports.store import Spent
 from bridle.types.base import Fixed
+from bridle.types.events import BudgetSettled
 from bridle.types.ledger import Ask, NoRoom, Room, fit
 
 if TYPE_CHECKING:
+    from bridle.journal.state import RunState
     from bridle.ports.clock import Clock
     from bridle.ports.store import Store
 
@@ -35,3 +38,22 @@ class LedgerBudget(Fixed, frozen=True, kw_only=True):
             if isinstance(found, Room) or found.final:
                 return found
             await self.clock.sleep(SIBLING_WAIT_SECONDS)
+
+
+def worst_case(run: RunState) -> BudgetSettled | None:
+    """The settlement of a reservation whose request has no known end; None when there is none."""
+    reserved = run.reservation
+    if reserved is None:
+        return None
+    return BudgetSettled(
+        run_id=run.run_id,
+        reservation=reserved.reservation,
+        tokens=reserved.tokens,
+        usd=reserved.usd,
+        estimated=True,
+    )
+
+
+def spent(settled: BudgetSettled) -> Spent:
+    """What a settlement means for the ledger."""
+    return Spent(reservation=settled.reservation, tokens=settled.tokens, usd=settled.usd)

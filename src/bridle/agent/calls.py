@@ -46,14 +46,17 @@ class Calls(Moving, kw_only=True):
     async def settle(self, run: RunState) -> None:
         """Run what may run; returns when all calls are settled or wait for somebody else."""
         await self._settle_suspects(run)
-        async with anyio.create_task_group() as tasks:
-            while True:
-                await self.attend()
-                ready = runnable(run.calls, self.setup.concurrency)
-                if not ready and not self._running:
-                    return
-                self._start(run, ready, tasks)
-                await self.news().wait()
+        try:
+            async with anyio.create_task_group() as tasks:
+                while True:
+                    await self.attend()
+                    ready = runnable(run.calls, self.setup.concurrency)
+                    if not ready and not self._running:
+                        return
+                    self._start(run, ready, tasks)
+                    await self.news().wait()
+        except BaseExceptionGroup as group:
+            raise first_error(group) from group
 
     def _start(self, run: RunState, ready: list[CallState], tasks: TaskGroup) -> None:
         for call in ready:
@@ -81,14 +84,15 @@ class Calls(Moving, kw_only=True):
     async def _run_one(self, run: RunState, call: CallState) -> None:
         scope = self._scope(run, call)
         outcome = await self.setup.runner.run(call, scope)
-        if not isinstance(outcome, Suspended):
-            await self.log.result(*outcome)
-        elif outcome.kind != "subagent" and not self.setup.policy.answerable:
-            text = "Nobody can answer here. Decide for yourself, or stop and say what you need."
-            await self.log.result(failure(run.run_id, call.call, text, kind="unanswerable"))
-        else:
-            events, extra = suspension(run, call, outcome)
-            await self.log.result(*events, extra=extra)
+        with anyio.CancelScope(shield=True):  # what was done is recorded, whatever cuts the rest
+            if not isinstance(outcome, Suspended):
+                await self.log.result(*outcome)
+            elif outcome.kind != "subagent" and not self.setup.policy.answerable:
+                text = "Nobody can answer here. Decide for yourself, or stop and say what you need."
+                await self.log.result(failure(run.run_id, call.call, text, kind="unanswerable"))
+            else:
+                events, extra = suspension(run, call, outcome)
+                await self.log.result(*events, extra=extra)
         self._running.discard(call.call.id)
         self.news().set()
 
@@ -190,3 +194,9 @@ def _question(run: RunState, call: CallState, outcome: Suspended) -> ev.Question
         options=msgspec.convert(payload.get("options", ()), tuple[ev.QuestionOption, ...]),
         selection_mode=payload.get("selection_mode"),
     )
+
+
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first thing that went wrong in a group of tasks; the others were stopped by it."""
+    inner = group.exceptions[0]
+    return first_error(inner) if isinstance(inner, BaseExceptionGroup) else inner

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
+from bridle.agent.budget import spent, worst_case
+from bridle.agent.steering import child_interrupts, stopped_calls
 from bridle.agent.termination import NATURAL, Stop, verdict
+from bridle.errors import HeadMoved
 from bridle.journal.recorder import Extra, ThreadLog
 from bridle.journal.state import RunState, seconds_between
 from bridle.ports.clock import Clock, iso
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bridle.agent.setup import RunSetup
+    from bridle.types.runs import Failure
 
 
 class Ending(Fixed, frozen=True, kw_only=True):
@@ -44,7 +49,10 @@ class Ending(Fixed, frozen=True, kw_only=True):
         consumes: tuple[str, ...] = (),
         extra: tuple[Append, ...] = (),
     ) -> None:
-        """Record the end, and settle the parent's call in the same commit."""
+        """Record the end, and settle the parent's call in the same commit.
+
+        A request that a crash or a defect left open is settled too, so that no room stays taken.
+        """
         ended = ev.RunEnded(
             run_id=run.run_id,
             reason=stop.reason,
@@ -55,7 +63,39 @@ class Ending(Fixed, frozen=True, kw_only=True):
             consumes=consumes,
         )
         told = await self._told_parent(run, ended)
-        await self.log.decide(*before, ended, extra=Extra(appends=(*extra, *told)))
+        orphan = worst_case(run)
+        settled = (orphan,) if orphan is not None else ()
+        await self.log.decide(
+            *before,
+            *settled,
+            ended,
+            extra=Extra(appends=(*extra, *told), spent=tuple(spent(event) for event in settled)),
+        )
+
+    async def abandon(self) -> None:
+        """The drain itself is cancelled: settle what is open and end the run, once."""
+        while (run := self.log.state.run) is not None:
+            with contextlib.suppress(HeadMoved):
+                await self.end(
+                    run,
+                    Stop("user_interrupt"),
+                    before=stopped_calls(run, "the run was cancelled", kind="cancelled"),
+                    extra=child_interrupts(run),
+                )
+
+    async def fail(self, failure: Failure) -> None:
+        """A defect of ours ends the open run, so that whoever waits for it is told."""
+        while (run := self.log.state.run) is not None:
+            with contextlib.suppress(HeadMoved):
+                await self.end(
+                    run,
+                    Stop("error", failure),
+                    before=(
+                        ev.ErrorRaised(run_id=run.run_id, error=failure),
+                        *stopped_calls(run, "the run failed", kind="error"),
+                    ),
+                    extra=child_interrupts(run),
+                )
 
     async def _told_parent(self, run: RunState, ended: ev.RunEnded) -> tuple[Append, ...]:
         thread = self.log.state.thread

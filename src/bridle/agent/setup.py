@@ -50,6 +50,11 @@ class Checks(Protocol):
         ...
 
 
+def estimated_tokens(text: str) -> int:
+    """About how many tokens a text has."""
+    return len(text) // 4 + 1
+
+
 class CallRunner(Protocol):
     """Runs calls that were let through."""
 
@@ -68,6 +73,7 @@ class RunSetup(Fixed, frozen=True, kw_only=True):
     decider: Decider
     runner: CallRunner
     budget: Budget
+    count: Callable[[str], int] = estimated_tokens
     limits: Limits = msgspec.field(default_factory=Limits)
     fallbacks: tuple[str, ...] = ()
     checks: Checks | None = None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bridle.gate.decide import denial, failure, terms_of
+from bridle.gate.decide import decided, denial, failure, terms_of
 from bridle.gate.run import interrupted
 from bridle.ports.store import Append
 from bridle.types import events as ev
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bridle.agent.setup import RunSetup
     from bridle.journal.calls import CallState
     from bridle.journal.state import RunState, ThreadState
+    from bridle.types.tools import CallFacts
 
 
 def answered(
@@ -47,40 +48,56 @@ def answered(
         ]
     if isinstance(op, Decline):
         return _declined(run, call, op, input_id)
-    events: list[ev.Event] = []
-    facts = None
     if op.args is not None:
-        changed = msgspec.structs.replace(call.call, args=op.args, invalid=None)
-        facts, decision = setup.decider.again(changed, terms_of(state.grants, state.rules))
-        if decision is None or decision.effect == "deny":
-            refused = _approval(run, call, op.id, input_id, approved=False)
-            end = (
-                failure(run.run_id, call.call, facts.problem or "", kind=facts.problem_kind)
-                if decision is None
-                else denial(run.run_id, call.call, decision)
-            )
-            return [refused, end]
-        facts = msgspec.structs.replace(facts, args=facts.args or op.args)
-    events.append(
-        _approval(run, call, op.id, input_id, approved=True, always=op.always, facts=facts)
+        return _edited(state, run, call, op, input_id, setup, owner)
+    approved = _approval(run, call, op.id, (input_id,), approved=True, always=op.always)
+    return [approved, *_grant(run, call, op, owner)]
+
+
+def _edited(
+    state: ThreadState,
+    run: RunState,
+    call: CallState,
+    op: Approve,
+    input_id: str,
+    setup: RunSetup,
+    owner: str,
+) -> list[ev.Event]:
+    """Changed arguments are validated and decided from the start; a deny beats the approval."""
+    args = op.args or {}
+    changed = msgspec.structs.replace(call.call, args=args, invalid=None)
+    facts, decision = setup.decider.again(changed, terms_of(state.grants, state.rules))
+    if decision is None:
+        refused = _approval(run, call, op.id, (input_id,), approved=False, facts=facts)
+        problem = facts.problem or "The changed arguments are not valid."
+        return [refused, failure(run.run_id, call.call, problem, kind=facts.problem_kind)]
+    events: list[ev.Event] = [decided(run.run_id, call.call, decision)]
+    if decision.effect == "deny":
+        refused = _approval(run, call, op.id, (input_id,), approved=False, facts=facts)
+        return [*events, refused, denial(run.run_id, call.call, decision)]
+    facts = msgspec.structs.replace(facts, args=args if facts.args is None else facts.args)
+    approved = _approval(
+        run, call, op.id, (input_id,), approved=True, always=op.always, facts=facts
     )
-    if op.always is not None:
-        matches = {
-            "category": call.facts.category,
-            "tool": call.call.tool,
-            "pattern": call.facts.command or call.call.tool,
-        }[op.always]
-        events.append(
-            ev.PermissionGranted(run_id=run.run_id, scope=op.always, matches=matches, owner=owner)
-        )
-    return events
+    return [*events, approved, *_grant(run, call, op, owner)]
+
+
+def _grant(run: RunState, call: CallState, op: Approve, owner: str) -> list[ev.Event]:
+    if op.always is None:
+        return []
+    matches = {
+        "category": call.facts.category,
+        "tool": call.call.tool,
+        "pattern": call.facts.command or call.call.tool,
+    }[op.always]
+    return [ev.PermissionGranted(run_id=run.run_id, scope=op.always, matches=matches, owner=owner)]
 
 
 def _approval(
     run: RunState,
     call: CallState,
     approval_id: str,
-    input_id: str,
+    consumes: tuple[str, ...],
     *,
     approved: bool,
     always: str | None = None,
@@ -92,7 +109,7 @@ def _approval(
         run_id=run.run_id,
         approval_id=approval_id,
         call_id=call.call.id,
-        consumes=(input_id,),
+        consumes=consumes,
         approved=approved,
         always=always,
         reason=reason,
@@ -104,7 +121,7 @@ def _approval(
 def _declined(run: RunState, call: CallState, op: Decline, input_id: str) -> list[ev.Event]:
     why = f": {op.reason}" if op.reason else ""
     return [
-        _approval(run, call, op.id, input_id, approved=False, reason=op.reason),
+        _approval(run, call, op.id, (input_id,), approved=False, reason=op.reason),
         ev.ToolReturned(
             run_id=run.run_id,
             call_id=call.call.id,
@@ -133,7 +150,7 @@ def replied(
         case AnswerPlan():
             return _answered_plan(run, call, op, input_id, previous_mode)
         case ResumeTool():
-            return [_approval(run, call, op.id, input_id, approved=True, data=op.data)]
+            return [_approval(run, call, op.id, (input_id,), approved=True, data=op.data)]
 
 
 def _answered_question(run: RunState, call: CallState, op: Answer, input_id: str) -> list[ev.Event]:
@@ -236,8 +253,14 @@ def settled(run: RunState, op: Settle, input_id: str) -> list[ev.Event]:
 
 
 def stopped_calls(run: RunState, why: str, *, kind: str = "interrupted") -> list[ev.Event]:
-    """One result for every call that is still open."""
-    return [interrupted(run.run_id, call, why, kind=kind) for call in run.open_calls]
+    """One result for every call that is still open; what was asked is declined."""
+    events: list[ev.Event] = []
+    for call in run.open_calls:
+        if call.stage == "asked":
+            approval_id = call.pending_id or ""
+            events.append(_approval(run, call, approval_id, (), approved=False, reason=why))
+        events.append(interrupted(run.run_id, call, why, kind=kind))
+    return events
 
 
 def child_interrupts(run: RunState) -> tuple[Append, ...]:

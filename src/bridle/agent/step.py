@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import anyio
 import msgspec
 
+from bridle.agent.budget import spent, worst_case
 from bridle.agent.stream import Draft
 from bridle.context.window import newest
 from bridle.errors import BudgetBlocked, HeadMoved, ModelError, RequestAbandoned
 from bridle.gate.decide import terms_of
 from bridle.journal.recorder import Extra, ThreadLog
 from bridle.ports.model import Answer, ModelRequest
-from bridle.ports.store import Reservation, Spent
+from bridle.ports.store import Reservation
 from bridle.types import events as ev
 from bridle.types.base import Fixed
 from bridle.types.chain import digest
@@ -83,8 +84,7 @@ class Step(Fixed, frozen=True, kw_only=True):
         except RequestAbandoned:
             await self._abandon(run, draft)
         except anyio.get_cancelled_exc_class():
-            with anyio.CancelScope(shield=True):
-                await self._cut(run, draft)
+            await self._cut(run, draft)
             raise
         else:
             await self._answered(run, draft)
@@ -97,35 +97,15 @@ class Step(Fixed, frozen=True, kw_only=True):
 
     async def settle_orphan(self, run: RunState) -> None:
         """Settle the request that a crash left open, at its worst case."""
-        assert run.request is not None
-        reserved = run.request.reservation
-        if reserved is None:
-            return
-        await self.log.decide(
-            ev.BudgetSettled(
-                run_id=run.run_id,
-                reservation=reserved.reservation,
-                tokens=reserved.tokens,
-                usd=reserved.usd,
-                estimated=True,
-            ),
-            extra=Extra(
-                spent=(
-                    Spent(
-                        reservation=reserved.reservation, tokens=reserved.tokens, usd=reserved.usd
-                    ),
-                )
-            ),
-        )
+        orphan = worst_case(run)
+        if orphan is not None:
+            await self.log.decide(orphan, extra=Extra(spent=(spent(orphan),)))
 
     def _ask(self) -> Ask:
-        head = self.setup.head
-        characters = len(head.system) + sum(
-            len(tool.description) + len(str(tool.parameters)) for tool in head.tools
-        )
+        characters = len(self.setup.head_blob) + self.log.state.weight
         return Ask(
-            input_tokens=(characters + self.log.state.weight) // CHARACTERS_PER_TOKEN + 1,
-            output_tokens=head.settings.max_output_tokens or DEFAULT_OUTPUT_TOKENS,
+            input_tokens=characters // CHARACTERS_PER_TOKEN + 1,
+            output_tokens=self.setup.head.settings.max_output_tokens or DEFAULT_OUTPUT_TOKENS,
             price=self.setup.model.price or Price(),
         )
 
@@ -162,12 +142,14 @@ class Step(Fixed, frozen=True, kw_only=True):
     def _recipe(self, run: RunState, room: Room) -> ev.Recipe:
         messages = self.log.state.messages
         last = messages[-1].id if messages else ""
+        price = self.setup.model.price
         return ev.Recipe(
             model=self.setup.model_id,
             head=run.head,
             messages=len(messages),
             prefix=digest(f"{run.head}:{len(messages)}:{last}".encode()),
             max_output_tokens=self._output_limit(run, room),
+            price=None if price == run.start.price else price,
         )
 
     def _output_limit(self, run: RunState, room: Room) -> int | None:
@@ -233,30 +215,29 @@ class Step(Fixed, frozen=True, kw_only=True):
         usage = Usage(output_tokens=shown // CHARACTERS_PER_TOKEN)
         price = self.setup.model.price
         cost = price.cost(usage) if price is not None else 0.0
-        settled, spent = self._settlement(run, usage, cost, estimated=True)
+        settled = self._settlement(run, usage, cost, estimated=True)
         events: list[ev.Event] = [settled]
         if shown:
             events.append(
                 ev.TextRetracted(run_id=run.run_id, message_id=draft.message_id, characters=shown)
             )
-        return events, Extra(spent=(spent,))
+        return events, Extra(spent=(spent(settled),))
 
     async def _record(self, run: RunState, answer: Answer, decisions: list[ev.Event]) -> None:
-        settled, spent = self._settlement(
-            run, answer.usage, answer.cost_usd, estimated=answer.estimated
-        )
-        await self.log.result(
-            ev.MessageEnded(run_id=run.run_id, message=answer.message),
-            ev.UsageUpdated(
-                run_id=run.run_id,
-                usage=answer.usage,
-                cost_usd=answer.cost_usd,
-                estimated=answer.estimated,
-            ),
-            settled,
-            *decisions,
-            extra=Extra(spent=(spent,)),
-        )
+        settled = self._settlement(run, answer.usage, answer.cost_usd, estimated=answer.estimated)
+        with anyio.CancelScope(shield=True):  # an answer that came is never lost to a cancel
+            await self.log.result(
+                ev.MessageEnded(run_id=run.run_id, message=answer.message),
+                ev.UsageUpdated(
+                    run_id=run.run_id,
+                    usage=answer.usage,
+                    cost_usd=answer.cost_usd,
+                    estimated=answer.estimated,
+                ),
+                settled,
+                *decisions,
+                extra=Extra(spent=(spent(settled),)),
+            )
 
     async def _failed(self, run: RunState, draft: Draft, error: ModelError) -> None:
         """Record the failure, and whether the request is made again."""
@@ -288,7 +269,8 @@ class Step(Fixed, frozen=True, kw_only=True):
                     why=str(error),
                 )
             )
-        await self.log.result(*events, extra=extra)
+        with anyio.CancelScope(shield=True):
+            await self.log.result(*events, extra=extra)
         if delay is not None:
             await self.clock.sleep(delay)
 
@@ -299,21 +281,21 @@ class Step(Fixed, frozen=True, kw_only=True):
 
     def _settlement(
         self, run: RunState, usage: Usage, cost: float, *, estimated: bool
-    ) -> tuple[ev.BudgetSettled, Spent]:
-        assert run.request is not None
-        assert run.request.reservation is not None
-        name = run.request.reservation.reservation
-        tokens = usage.total_tokens
-        settled = ev.BudgetSettled(
-            run_id=run.run_id, reservation=name, tokens=tokens, usd=cost, estimated=estimated
+    ) -> ev.BudgetSettled:
+        assert run.reservation is not None, "a request is made with its reservation"
+        return ev.BudgetSettled(
+            run_id=run.run_id,
+            reservation=run.reservation.reservation,
+            tokens=usage.total_tokens,
+            usd=cost,
+            estimated=estimated,
         )
-        return settled, Spent(reservation=name, tokens=tokens, usd=cost)
 
     def _estimate(self, message: Message) -> Usage:
-        written = sum(len(getattr(part, "text", "")) for part in message.parts)
+        written = "".join(getattr(part, "text", "") for part in message.parts)
         return Usage(
             input_tokens=self._ask().input_tokens,
-            output_tokens=written // CHARACTERS_PER_TOKEN + 1,
+            output_tokens=self.setup.count(written),
         )
 
     def _call_room(self, run: RunState) -> int | None:

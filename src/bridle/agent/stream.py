@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 _decode = msgspec.json.Decoder().decode
 
+DEEPEST = 100
+"""How deep arguments may be nested; far below what could not be read back from the log."""
+
 
 class _Prose(Moving):
     """Text or thinking that grows chunk by chunk; joined once."""
@@ -80,8 +83,10 @@ class Draft(Moving, kw_only=True):
             raise ModelError("The stream broke off before the answer was complete.", kind="cut")
 
     def message(self) -> Message:
-        """The complete message, after its end was seen."""
+        """The complete message, after its end was seen; a refusal asks for nothing."""
         assert self.finish is not None
+        if self.finish.stop == "refused":
+            return self.cut("refused")
         parts: list[Part] = []
         calls = 0
         for part in self.parts:
@@ -204,10 +209,12 @@ class Draft(Moving, kw_only=True):
             except (msgspec.DecodeError, RecursionError) as error:
                 invalid = f"The arguments are not JSON ({error}): {text[:200]}"
             else:
-                if isinstance(decoded, dict):
-                    args = decoded
-                else:
+                if not isinstance(decoded, dict):
                     invalid = f"The arguments must be a JSON object, not {text[:200]}"
+                elif _deeper(text, decoded, DEEPEST):
+                    invalid = f"The arguments are nested deeper than {DEEPEST}: {text[:200]}"
+                else:
+                    args = decoded
         return ToolCall(
             id=call_id(self.run_id, self.step, index),
             tool=call.tool,
@@ -216,3 +223,19 @@ class Draft(Moving, kw_only=True):
             invalid=invalid,
             private=call.private,
         )
+
+
+def _deeper(text: str, value: object, depth: int) -> bool:
+    """Tell whether a value is nested deeper than that; most texts cannot be."""
+    if text.count("{") + text.count("[") <= depth:
+        return False
+    level: list[object] = [value]
+    for _ in range(depth):
+        level = [inner for outer in level for inner in _inside(outer)]
+    return bool(level)
+
+
+def _inside(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []

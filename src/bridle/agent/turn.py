@@ -6,6 +6,7 @@ decision is refused and made again, so the whole drain is a function of the log 
 
 from __future__ import annotations
 
+import logging
 import math
 from typing import TYPE_CHECKING, assert_never
 
@@ -18,7 +19,7 @@ from bridle.agent.ending import Ending
 from bridle.agent.setup import Prepare, RunSetup, Wanted, names
 from bridle.agent.step import NextDelay, Step
 from bridle.agent.termination import NATURAL, Stop, stop_reason
-from bridle.errors import HeadMoved, UserError
+from bridle.errors import BridleError, HeadMoved, UserError
 from bridle.gate.batch import runnable
 from bridle.journal.recorder import Extra, ThreadLog
 from bridle.ports.clock import Clock, from_iso
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from bridle.types.messages import StopReason
 
 TASK_LENGTH = 200
+log = logging.getLogger("bridle.turn")
 
 
 class Turn(Moving, kw_only=True):
@@ -80,7 +82,7 @@ class Turn(Moving, kw_only=True):
                     continue
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
-                await self._abandon()
+                await self._ending().abandon()
             raise
         finally:
             unsubscribe()
@@ -183,7 +185,13 @@ class Turn(Moving, kw_only=True):
         try:
             setup = await self.prepare(self.log.state, Wanted(send=op))
         except UserError as error:
-            await self._refuse(op, input_id, error)
+            await self._refuse(op, input_id, str(error))
+            return
+        except BridleError:
+            raise
+        except Exception as error:
+            log.warning("Run %s cannot be set up", op.run_id, exc_info=True)
+            await self._refuse(op, input_id, f"{type(error).__name__}: {error}")
             return
         head, policy = names(setup)
         limits = setup.limits if op.limits is None else setup.limits.within(op.limits)
@@ -216,9 +224,9 @@ class Turn(Moving, kw_only=True):
         )
         self._setup = setup
 
-    async def _refuse(self, op: Send, input_id: str, error: UserError) -> None:
+    async def _refuse(self, op: Send, input_id: str, why: str) -> None:
         """A run that cannot be set up still has a beginning, a reason and an end."""
-        failure = Failure(type="configuration", message=str(error))
+        failure = Failure(type="configuration", message=why)
         started = ev.RunStarted(
             run_id=op.run_id,
             consumes=(input_id,),
@@ -251,7 +259,7 @@ class Turn(Moving, kw_only=True):
             await self._ending().end(
                 run,
                 Stop("error", failure),
-                before=steering.stopped_calls(run, "the run cannot be set up again"),
+                before=steering.stopped_calls(run, "the run cannot be set up again", kind="error"),
                 extra=steering.child_interrupts(run),
             )
             return None
@@ -390,15 +398,19 @@ class Turn(Moving, kw_only=True):
 
     async def _within_time(self, run: RunState, work: Callable[[], Awaitable[None]]) -> None:
         """Work until an interrupt or the deadline cuts it; a run that is out of time expires."""
-        limit = run.start.limits.timeout
-        left = math.inf
-        if limit is not None:
-            left = from_iso(run.start.at) + run.parked_seconds + limit - self.clock.now()
-        if left <= 0 or (run.last is not None and run.last.stop == "timeout"):
-            await self._expire(run)
-            return
+        if self._news.is_set():
+            return  # look first: it may be an interrupt
+        left = self._seconds_left(run)
         with anyio.CancelScope() as self._work, self.clock.deadline(left) as self._deadline:
             await work()
+        if self._deadline.cancelled_caught:
+            await self._expire(run)
+
+    def _seconds_left(self, run: RunState) -> float:
+        limit = run.start.limits.timeout
+        if limit is None:
+            return math.inf
+        return from_iso(run.start.at) + run.parked_seconds + limit - self.clock.now()
 
     def _cut_reason(self) -> StopReason | None:
         if self._pausing:
@@ -446,19 +458,6 @@ class Turn(Moving, kw_only=True):
             await self._ending().check(run, setup)
         await self._ending().end(run, stop)
         self._setup = None
-
-    async def _abandon(self) -> None:
-        """The drain itself is cancelled: settle what is open and end the run, once."""
-        while (run := self.log.state.run) is not None:
-            try:
-                await self._ending().end(
-                    run,
-                    Stop("user_interrupt"),
-                    before=steering.stopped_calls(run, "the run was cancelled", kind="cancelled"),
-                    extra=steering.child_interrupts(run),
-                )
-            except HeadMoved:
-                continue
 
     def _ending(self) -> Ending:
         return Ending(log=self.log, clock=self.clock)

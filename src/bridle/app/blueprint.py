@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bridle.app.cards import Cards
 from bridle.app.config import Agent, Mode, RequestContext
 from bridle.app.parts.state import StateShape
 from bridle.delegation.subagent import Subagent, subagent_tool
@@ -21,8 +22,10 @@ from bridle.types.limits import Limits
 
 if TYPE_CHECKING:
     from bridle.agent.setup import Checks
+    from bridle.gate.decide import Card
     from bridle.journal.state import ThreadState
     from bridle.models.registry import ModelRegistry
+    from bridle.ports.snapshots import Snapshots
     from bridle.types.permissions import Policy
 
 ResolveModel = Callable[[str], Model | Awaitable[Model]]
@@ -45,6 +48,8 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     fallbacks: tuple[str, ...] = ()
     tuning: Callable[[str], Tuning] = tune
     checks: Checks | None = None
+    snapshots: Snapshots | None = None
+    card: Card = Cards()
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
     model_auth: Callable[[str], Any] | None = None
     use_counts: Mapping[str, int] = msgspec.field(default_factory=dict)

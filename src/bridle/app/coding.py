@@ -11,6 +11,8 @@ import msgspec
 from bridle.app.config import Agent
 from bridle.app.harness import Harness
 from bridle.app.models import model_registry
+from bridle.app.paths import state_directory
+from bridle.app.trust import require_trust
 from bridle.app.workspace import Workspace
 from bridle.context.environment import environment_facts
 from bridle.context.instructions import load_instructions
@@ -20,14 +22,21 @@ from bridle.models.choose import choose
 from bridle.models.packs import Tuning, tune
 from bridle.ports.clock import SystemClock
 from bridle.spec.compile import Compiled, compile_spec
-from bridle.spec.load import find_spec, load_spec
+from bridle.spec.load import field_lines, find_spec, load_spec
 from bridle.spec.model import HarnessSpec
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
-from bridle.types.permissions import PROFILES, Policy, Profile
+from bridle.types.permissions import PROFILES, Policy, Profile, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from bridle.ports.model import Model
+    from bridle.tools.builtin.workspace import Workplace
+    from bridle.tools.define import Tool
+
+
+EMBEDDED = "embedded/repair"
 
 
 class RunOptions(Fixed, frozen=True, kw_only=True):
@@ -42,8 +51,11 @@ class RunOptions(Fixed, frozen=True, kw_only=True):
     sandbox: str | None = None
     yolo: bool = False
     answerable: bool = True
+    trust: bool = False
     limits: Limits = msgspec.field(default_factory=Limits)
     checks: bool = True
+    repair: bool = False
+    repair_seconds: float = 60.0
     environ: Mapping[str, str] = msgspec.field(default_factory=lambda: os.environ)
 
 
@@ -53,10 +65,21 @@ def coding_harness(options: RunOptions) -> Harness:
     if not root.is_dir():
         raise UserError(f"There is no directory {str(options.cwd)!r}.")
     compiled = _compiled(options, root)
-    registry = model_registry(options.environ)
-    chosen = choose(registry, flag=options.model, provider=options.provider, spec=compiled.model)
+    registry = model_registry(
+        options.environ, providers=compiled.providers, sources={"embedded": embedded_model}
+    )
+    flag = options.model or (EMBEDDED if options.repair and not options.provider else None)
+    chosen = choose(registry, flag=flag, provider=options.provider, spec=compiled.model)
     sandbox = options.sandbox or compiled.sandbox
-    workspace = Workspace(root, sandbox=sandbox)
+    policy = _policy(compiled.policy, options)
+    workspace = Workspace(
+        root,
+        sandbox=sandbox,
+        network=compiled.network,
+        allowed_hosts=policy.hosts or (),
+        readable=policy.readable,
+        writable=policy.writable,
+    )
     return Harness(
         id=compiled.name,
         agent=Agent(instructions=_instructions(compiled, root, sandbox), name=compiled.name),
@@ -66,9 +89,10 @@ def coding_harness(options: RunOptions) -> Harness:
         store=options.store,
         resource_id=resource_of(root),
         workspace=workspace if compiled.tools else None,
-        permissions=_policy(compiled.policy, options),
+        workspace_tools=_extra_tools(chosen.id, options),
+        permissions=policy,
         limits=compiled.limits.within(options.limits),
-        checks=compiled.checks and options.checks and compiled.tools,
+        checks=(compiled.checks or options.repair) and options.checks and compiled.tools,
         resolve_model=registry.resolve,
     )
 
@@ -79,6 +103,26 @@ def _instructions(compiled: Compiled, root: Path, sandbox: str) -> str:
     loaded = load_instructions(Path(resource_of(root)), root)
     facts = environment_facts(root, now=SystemClock().now(), sandbox=sandbox)
     return coding_prompt(environment=facts, instructions=loaded.text)
+
+
+def embedded_model(name: str) -> Model:
+    """The models that come with the program."""
+    from bridle.repair.model import MODEL_ID, RepairModel
+
+    if f"embedded/{name}" != MODEL_ID:
+        raise UserError(suggest(name, ["repair"], what="embedded model"))
+    return RepairModel()
+
+
+def _extra_tools(
+    model_id: str, options: RunOptions
+) -> Callable[[Workplace], Sequence[Tool]] | None:
+    """The repair agent works through a tool of its own."""
+    if model_id != EMBEDDED:
+        return None
+    from bridle.repair.harness_tool import try_edits_tool
+
+    return lambda place: (try_edits_tool(place, seconds=options.repair_seconds),)
 
 
 def _tuning(compiled: Compiled, model_id: str) -> Callable[[str], Tuning]:
@@ -93,8 +137,12 @@ def _tuning(compiled: Compiled, model_id: str) -> Callable[[str], Tuning]:
 
 def _compiled(options: RunOptions, root: Path) -> Compiled:
     path = options.spec or find_spec(root)
-    spec = load_spec(path) if path is not None else HarnessSpec(version=1, name="bridle")
-    return compile_spec(spec, root=str(root))
+    if path is None:
+        return compile_spec(HarnessSpec(version=1, name="bridle"), root=str(root))
+    compiled = compile_spec(load_spec(path), root=str(root), at=field_lines(path))
+    if compiled.providers:
+        require_trust(path, "where models are reached", given=options.trust)
+    return compiled
 
 
 def _policy(policy: Policy, options: RunOptions) -> Policy:
@@ -103,11 +151,18 @@ def _policy(policy: Policy, options: RunOptions) -> Policy:
         if options.profile not in PROFILES:
             raise UserError(suggest(options.profile, PROFILES, what="profile"))
         profile = next(known for known in PROFILES if known == options.profile)
+    rules = policy.rules
+    if options.repair:  # it works on copies, in the sandbox; its edit is shown and can be undone
+        allowed = Rule(id="fix.try_edits", matches="try_edits", effect="allow", layer="command")
+        rules = (allowed, *rules)
+        profile = "auto-edit" if options.profile is None and profile == "balanced" else profile
     return msgspec.structs.replace(
         policy,
+        rules=rules,
         profile=profile,
         yolo=policy.yolo or options.yolo,
         answerable=options.answerable,
+        state_dir=str(state_directory()),
     )
 
 

@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from bridle.app.output import schema_of
-from bridle.errors import UserError, suggest
 from bridle.types.base import Fixed
-from bridle.types.permissions import PROFILES, VERDICT_ALIASES, Policy, Rule, Verdict
-from bridle.types.tools import CATEGORIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -77,49 +74,6 @@ class Heartbeat(Fixed, frozen=True):
     handler: Callable[[], Any]
     immediate: bool = True
     shutdown: Callable[[], Any] | None = None
-
-
-class Rules(Fixed, frozen=True, kw_only=True):
-    """What calls may do without asking: a profile, and rules by category, tool and pattern.
-
-    Effects are `allow`, `notify` (allow, and tell), `ask` and `deny`.
-    """
-
-    profile: str = "balanced"
-    categories: Mapping[str, str] = msgspec.field(default_factory=dict)
-    tools: Mapping[str, str] = msgspec.field(default_factory=dict)
-    yolo: bool = False
-
-    def policy(self, *, layer: str = "harness", root: str | None = None) -> Policy:
-        """Compile the rules; unknown names are refused."""
-        if self.profile not in PROFILES:
-            raise UserError(suggest(self.profile, PROFILES, what="profile"))
-        for category in self.categories:
-            if category not in CATEGORIES:
-                raise UserError(suggest(category, CATEGORIES, what="category"))
-        rules = [
-            Rule(id=f"{layer}.tools.{name}", matches=name, effect=effect_of(effect), layer=layer)
-            for name, effect in self.tools.items()
-        ]
-        rules += [
-            Rule(
-                id=f"{layer}.categories.{name}",
-                matches=name,
-                effect=effect_of(effect),
-                layer=layer,
-                by_category=True,
-            )
-            for name, effect in self.categories.items()
-        ]
-        return Policy(profile=self.profile, rules=tuple(rules), yolo=self.yolo, root=root)
-
-
-def effect_of(name: str) -> Verdict:
-    """Read an effect or one of its aliases."""
-    effect = VERDICT_ALIASES.get(name)
-    if effect is None:
-        raise UserError(suggest(name, VERDICT_ALIASES, what="effect"))
-    return effect
 
 
 class Ports(Fixed, frozen=True, kw_only=True):

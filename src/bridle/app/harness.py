@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
@@ -10,24 +11,28 @@ import anyio
 from bridle.app.attachment import Attachment, Engine
 from bridle.app.blueprint import Blueprint, ResolveModel, Tools
 from bridle.app.builtin import builtin_tools, check_names
-from bridle.app.config import Agent, Heartbeat, Mode, Ports, Rules
+from bridle.app.cards import Cards
+from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.heartbeats import Heartbeats
 from bridle.app.models import model_registry
 from bridle.app.parts.state import StateShape
-from bridle.app.paths import default_store
+from bridle.app.paths import default_store, state_directory
 from bridle.app.prepare import Preparer
 from bridle.app.scope import HostedTasks
 from bridle.app.session import Session
+from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
-from bridle.app.workspace import Workspace, workspace_checks, workspace_tools
+from bridle.app.workspace import Workspace, file_tools, open_checkpoints, workspace_checks
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
+from bridle.models.breaker import Breakers
 from bridle.models.packs import Tuning, tune
 from bridle.models.retry import next_delay
+from bridle.permissions.compile import policy_of
 from bridle.ports.clock import Clock, SystemClock
 from bridle.ports.ids import random_ids
 from bridle.types.limits import Limits
-from bridle.types.permissions import Policy
+from bridle.types.permissions import Policy, Rules
 from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
@@ -37,6 +42,8 @@ if TYPE_CHECKING:
     from bridle.app.results import RunResult
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.store import Store
+    from bridle.tools.builtin.workspace import Workplace
+    from bridle.tools.define import Tool
 
 
 class Harness:
@@ -56,6 +63,7 @@ class Harness:
         tools: Tools = (),
         subagents: Sequence[Subagent] = (),
         workspace: Workspace | None = None,
+        workspace_tools: Callable[[Workplace], Sequence[Tool]] | None = None,
         permissions: Rules | Policy | None = None,
         limits: Limits | None = None,
         checks: bool = False,
@@ -80,6 +88,7 @@ class Harness:
         self._workspace = workspace
         self._heartbeats = tuple(heartbeats)
         place = workspace.place() if workspace is not None else None
+        self._checkpoints = open_checkpoints(place) if place is not None else None
         registry = _lazy_registry()
         self._blueprint = Blueprint(
             modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
@@ -89,7 +98,8 @@ class Harness:
             fallbacks=tuple(fallbacks),
             tools=tools,
             builtin=(
-                *(workspace_tools(place) if place is not None else ()),
+                *(file_tools(place) if place is not None else ()),
+                *(workspace_tools(place) if place is not None and workspace_tools else ()),
                 *builtin_tools(disabled=disable_builtin_tools),
             ),
             subagents=tuple(subagents),
@@ -97,6 +107,8 @@ class Harness:
             limits=limits or Limits(),
             state=StateShape(state),
             checks=workspace_checks(place) if checks and place is not None else None,
+            card=Cards(place),
+            snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
             model_auth=model_auth,
             tuning=tuning,
             use_counts=model_use_counts or {},
@@ -132,7 +144,11 @@ class Harness:
             clock=clock,
             new_id=self._ports.new_id or random_ids(clock),
             prepare=Preparer(
-                blueprint=self._blueprint, store=store, artefacts=artefacts, clock=clock
+                blueprint=self._blueprint,
+                store=store,
+                artefacts=artefacts,
+                clock=clock,
+                breakers=Breakers(clock.now),
             ),
             next_delay=next_delay,
             tasks=self._tasks.group,
@@ -193,7 +209,7 @@ class Harness:
             harness_id=self.id,
             workspace=str(self._workspace.root) if self._workspace is not None else None,
         )
-        session = Session(Attachment(self._open(), template), self._workspace)
+        session = Session(Attachment(self._open(), template), self._workspace, self._checkpoints)
         if thread_id is not None:
             await session.threads.switch(thread_id)
         elif not new and (newest := await session.threads.newest()) is not None:
@@ -232,7 +248,12 @@ class Harness:
 def _policy(given: Rules | Policy | None, root: str | None) -> Policy:
     if isinstance(given, Policy):
         return given
-    return (given or Rules()).policy(root=root)
+    return policy_of(
+        given or Rules(),
+        root=root,
+        home=str(Path.home()),
+        state_dir=str(state_directory()),
+    )
 
 
 def _lazy_registry() -> Callable[[], Any]:

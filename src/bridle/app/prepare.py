@@ -13,13 +13,14 @@ import msgspec
 
 from bridle.agent.budget import LedgerBudget
 from bridle.agent.setup import RequestHead, RunSetup, Wanted
+from bridle.app.guard import GuardedModel
 from bridle.errors import ConfigError, suggest
 from bridle.gate.decide import Decider
 from bridle.gate.run import Runner
 from bridle.models.packs import Tuning, fitted
 from bridle.models.profiles import CORE_TOOLS
-from bridle.permissions.card import card
 from bridle.permissions.evaluate import evaluate
+from bridle.permissions.within import child_policy
 from bridle.tools.toolset import ToolSet
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from bridle.app.config import Agent, Mode
     from bridle.delegation.subagent import Subagent
     from bridle.journal.state import ThreadState
+    from bridle.models.breaker import Breakers
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
     from bridle.ports.model import Model
@@ -47,6 +49,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
     store: Store
     artefacts: Artefacts
     clock: Clock
+    breakers: Breakers
 
     async def __call__(self, state: ThreadState, wanted: Wanted) -> RunSetup:
         """Build the setup of a run that is wanted or was started."""
@@ -57,20 +60,28 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         agent = mode.agent_for(blueprint.context(state, mode, values))
         model_id, model = await self._model(state, wanted, kind, mode, agent)
         self._check_price(model)
+        if wanted.send is not None:
+            self.breakers.user_turn()
         tuning = blueprint.tuning(model_id)
         offered = _surface(self._tools(kind, agent, state), tuning)
         tools = ToolSet(offered, deps=agent.deps)
         head = await self._head(wanted, kind, agent, tools, tuning)
-        policy = await self._policy(wanted)
+        policy = _for_depth(await self._policy(wanted), state)
         limits = _limits(blueprint.limits, agent.limits, tuning)
         return RunSetup(
             model_id=model_id,
-            model=fitted(model, tuning),
+            model=GuardedModel(fitted(model, tuning), self.breakers),
+            count=lambda text: _count(text, model_id),
             fallbacks=blueprint.fallbacks,
             head=head,
             policy=policy,
-            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=card),
-            runner=Runner(toolbox=tools, artefacts=self.artefacts, clock=self.clock),
+            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=blueprint.card),
+            runner=Runner(
+                toolbox=tools,
+                artefacts=self.artefacts,
+                clock=self.clock,
+                snapshots=blueprint.snapshots,
+            ),
             budget=LedgerBudget(store=self.store, clock=self.clock),
             limits=limits,
             checks=None if kind is not None else blueprint.checks,
@@ -189,3 +200,18 @@ def _limits(harness: Limits, agent: Limits | None, tuning: Tuning) -> Limits:
     if tuning.max_steps is None:
         return limits
     return limits.within(Limits(max_steps=tuning.max_steps))
+
+
+def _for_depth(policy: Policy, state: ThreadState) -> Policy:
+    """A child's calls are decided within its parent's policy, one level deeper."""
+    depth = state.thread.depth if state.thread is not None else 0
+    for _ in range(depth - policy.depth):
+        policy = child_policy(policy, policy)
+    return policy
+
+
+def _count(text: str, model_id: str) -> int:
+    """Tokens of a text, exactly where the model's vocabulary is installed."""
+    from bridle.models.tokens import count
+
+    return count(text, model_id).value

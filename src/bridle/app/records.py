@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bridle.app.paths import default_store
+from bridle.app.undo import Undo
 from bridle.app.wiring import open_store
+from bridle.app.workspace import Workspace, open_checkpoints
 from bridle.errors import AnswerError, ConfigError
 from bridle.journal.bus import Bus
 from bridle.journal.recorder import Journal
@@ -74,3 +76,15 @@ async def answer(store: Store, pending_id: str, op: Approve | Decline) -> Pendin
 
 def _names(full: str, given: str) -> bool:
     return full == given or (len(given) >= SHORTEST_SUFFIX and full.endswith(given.upper()))
+
+
+async def open_undo(store: Store, row: RunRow) -> Undo:
+    """The way back for a run, in the workspace that it worked in."""
+    thread = await store.thread(row.thread_id)
+    if thread is None or thread.workspace is None:
+        raise ConfigError(f"Run {row.run_id} had no workspace, so there are no files to put back.")
+    place = Workspace(thread.workspace, sandbox="no-shell").place()
+    checkpoints = open_checkpoints(place)
+    if checkpoints is None:
+        raise ConfigError("Undo needs git, which is not installed.")
+    return Undo(journal=Journal(store=store, bus=Bus()), checkpoints=checkpoints)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from bridle.app.content import FileInput, content_parts
+from bridle.app.parts.checkpoints import SessionCheckpoints
 from bridle.app.parts.events import SessionEvents
 from bridle.app.parts.models import SessionModels
 from bridle.app.parts.modes import SessionModes, model_for
@@ -21,7 +24,7 @@ from bridle.errors import AnswerError, ConfigError
 from bridle.journal.feed import Feed
 from bridle.runs.summary import summarise
 from bridle.types.content import UserPart
-from bridle.types.events import DurableEvent, FollowUpQueued
+from bridle.types.events import AnyEvent, DurableEvent, FollowUpQueued, RunEnded
 from bridle.types.ops import (
     Answer,
     AnswerPlan,
@@ -38,17 +41,26 @@ if TYPE_CHECKING:
     from bridle.app.attachment import Attachment
     from bridle.app.display import DisplaySnapshot
     from bridle.app.workspace import Workspace
+    from bridle.sandbox.checkpoints import Checkpoints
     from bridle.types.runs import PendingRow
     from bridle.types.usage import Usage
 
 Content = str | Sequence[UserPart]
 Context = Mapping[str, Any] | None
 
+FOREIGN_SECONDS = 0.1
+"""How often a run that another process works on is looked at, while somebody waits for it."""
+
 
 class Session:
     """Sends input to a thread and answers what it asks; the run goes on by itself."""
 
-    def __init__(self, attachment: Attachment, workspace: Workspace | None) -> None:
+    def __init__(
+        self,
+        attachment: Attachment,
+        workspace: Workspace | None,
+        checkpoints: Checkpoints | None = None,
+    ) -> None:
         self._attachment = attachment
         self._engine = attachment.engine
         self._journal = attachment.journal
@@ -62,6 +74,7 @@ class Session:
         self.tasks = SessionTasks(attachment, display)
         self.subagents = SessionSubagents(attachment)
         self.workspace = SessionWorkspace(workspace)
+        self.checkpoints = SessionCheckpoints(attachment, checkpoints)
 
     @property
     def thread_id(self) -> str:
@@ -145,8 +158,9 @@ class Session:
 
     async def abort(self) -> None:
         """End the run in progress, also when it is parked; returns when it has ended."""
-        await self._interrupt_open(clear=False)
-        await self._engine.dispatcher.rested(self.thread_id)
+        run_id = await self._interrupt_open(clear=False)
+        if run_id is not None:
+            await self._ended(run_id)
 
     async def set_resource(self, id: str) -> None:
         """Work for another resource; the session has no thread until one is chosen."""
@@ -209,12 +223,27 @@ class Session:
     async def rested(self, run_id: str) -> None:
         """Wait until nothing of the thread is being worked on; raises what stopped it."""
         dispatcher = self._engine.dispatcher
-        await dispatcher.rested(self.thread_id)
-        failure = dispatcher.failures.pop(self.thread_id, None)
-        if failure is not None:
+        elsewhere = False
+        while True:
+            await dispatcher.rested(self.thread_id)
+            failure = dispatcher.failures.pop(self.thread_id, None)
             place = await self._journal.store.run(run_id)
-            if place is None or place.row.status == "running":
+            if place is not None and place.row.status != "running":
+                return
+            if place is not None and await self._drained_elsewhere():
+                elsewhere = True
+                await anyio.sleep(FOREIGN_SECONDS)
+            elif elsewhere:  # whoever worked on it is gone
+                elsewhere = False
+                dispatcher.wake(self.thread_id)
+            elif failure is not None:
                 raise failure
+            else:
+                return
+
+    async def _drained_elsewhere(self) -> bool:
+        lease = await self._journal.store.lease(self.thread_id)
+        return lease is not None and lease.owner != self._engine.dispatcher.drain.owner
 
     async def resume(self) -> None:
         """Go on with what an earlier process left unfinished."""
@@ -259,10 +288,32 @@ class Session:
         """End one run."""
         await self._attachment.admit(Interrupt(run_id=run_id))
 
-    async def _interrupt_open(self, *, clear: bool) -> None:
-        state = await self._journal.fold(self.thread_id)
-        if state.run is not None:
-            await self._attachment.admit(Interrupt(run_id=state.run.run_id, clear=clear))
+    async def _interrupt_open(self, *, clear: bool) -> str | None:
+        run_id = await self.open_run()
+        if run_id is not None:
+            await self._attachment.admit(Interrupt(run_id=run_id, clear=clear))
+        return run_id
+
+    async def _ended(self, run_id: str) -> None:
+        """Wait for the end of one run, not for those behind it."""
+        over = anyio.Event()
+
+        def hear(event: AnyEvent) -> None:
+            if isinstance(event, RunEnded) and event.run_id == run_id:
+                over.set()
+
+        unsubscribe = self._journal.bus.subscribe(hear, thread_id=self.thread_id)
+        try:
+            while True:
+                place = await self._journal.store.run(run_id)
+                if place is not None and place.row.status == "ended":
+                    return
+                if not self.is_running and not await self._drained_elsewhere():
+                    return
+                with anyio.move_on_after(FOREIGN_SECONDS):
+                    await over.wait()
+        finally:
+            unsubscribe()
 
     async def _answer(self, pending_id: str, kind: str, op: Op) -> str:
         rows = [row for row in await self._pending_rows() if row.id == pending_id]

@@ -10,6 +10,7 @@ from bridle.app.attachment import Engine
 from bridle.errors import ConfigError
 from bridle.journal.bus import Bus
 from bridle.journal.recorder import Journal, ThreadLog
+from bridle.journal.watch import Watcher
 from bridle.store.artefacts import FileArtefacts, MemoryArtefacts
 from bridle.store.owner import this_process
 from bridle.store.sqlite.store import SqliteStore
@@ -61,6 +62,8 @@ def build_engine(
 
     drain = Drain(journal=journal, make_turn=make_turn, owner=this_process(), clock=clock)
     dispatcher = Dispatcher(journal=journal, drain=drain, tasks=tasks)
+    watcher = Watcher(journal=journal, watched=lambda: journal.bus.threads.union(dispatcher.roots))
+    tasks.start_soon(watcher.run, name="bridle watcher")
     return Engine(
         journal=journal,
         dispatcher=dispatcher,

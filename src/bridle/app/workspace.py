@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from bridle.types.base import Fixed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bridle.ports.sandbox import Network
+    from bridle.sandbox.checkpoints import Checkpoints
     from bridle.tools.define import Tool
 
 
@@ -26,6 +29,10 @@ class Workspace(Fixed, frozen=True):
 
     path: str | Path = "."
     sandbox: str = "auto"
+    network: Network = "off"
+    allowed_hosts: Sequence[str] = ()
+    readable: Sequence[str] = ()
+    writable: Sequence[str] = ()
 
     @property
     def root(self) -> Path:
@@ -42,26 +49,57 @@ class Workspace(Fixed, frozen=True):
 
     def place(self) -> Workplace:
         """Open the workspace: probe its sandbox and get ready to run commands."""
+        from bridle.sandbox.files import file_access
         from bridle.sandbox.kinds import make_sandbox
         from bridle.sandbox.policy import default_policy
         from bridle.sandbox.supervisor import Supervisor
 
         ours = (state_directory(), config_directory(), data_directory())
-        policy = default_policy(str(self.root), state=[str(path) for path in ours])
+        policy = default_policy(
+            str(self.root),
+            state=[str(path) for path in ours],
+            network=self.network,
+            allowed_hosts=self.allowed_hosts,
+            readable=self.readable,
+            writable=self.writable,
+        )
         return Workplace(
             root=self.root,
+            files=file_access(policy),
             processes=Supervisor(),
             sandbox=make_sandbox(self.sandbox, policy),
         )
 
 
-def workspace_tools(place: Workplace) -> Sequence[Tool]:
+def open_checkpoints(place: Workplace) -> Checkpoints | None:
+    """Snapshots of a workspace; None where there is no git to take them with."""
+    if shutil.which("git") is None:
+        return None
+    from bridle.sandbox.checkpoints import Checkpoints
+
+    state = state_directory() / "checkpoints"
+    return Checkpoints(str(place.root), state=str(state), processes=place.processes)
+
+
+def file_tools(place: Workplace) -> Sequence[Tool]:
     """The built-in tools of a workspace."""
     from bridle.tools.builtin.bash import bash_tool
+    from bridle.tools.builtin.edit_file import edit_file_tool, multi_edit_tool
+    from bridle.tools.builtin.grep import grep_tool
+    from bridle.tools.builtin.list_files import glob_tool, list_files_tool
     from bridle.tools.builtin.read_file import read_file_tool
     from bridle.tools.builtin.write_file import write_file_tool
 
-    return (read_file_tool(place), write_file_tool(place), bash_tool(place))
+    return (
+        read_file_tool(place),
+        write_file_tool(place),
+        edit_file_tool(place),
+        multi_edit_tool(place),
+        list_files_tool(place),
+        glob_tool(place),
+        grep_tool(place),
+        bash_tool(place),
+    )
 
 
 def workspace_checks(place: Workplace) -> ProjectChecks:

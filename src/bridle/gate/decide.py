@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridle.types.base import Fixed
+from bridle.types.content import ToolCall
 from bridle.types.events import (
     ApprovalRequired,
     Event,
@@ -22,10 +23,9 @@ from bridle.types.tools import CallFacts
 
 if TYPE_CHECKING:
     from bridle.ports.tools import Toolbox
-    from bridle.types.content import ToolCall
 
 Evaluate = Callable[[str, CallFacts, Policy, Grants], Decision]
-Card = Callable[[str, CallFacts, dict[str, Any], Decision], dict[str, Any]]
+Card = Callable[[ToolCall, CallFacts, Decision, Policy], dict[str, Any]]
 
 
 class Terms(Fixed, frozen=True, kw_only=True):
@@ -75,23 +75,15 @@ class Decider(Fixed, frozen=True, kw_only=True):
         policy = self.policy
         if terms.rules:  # what the user changed in this thread stands before what was written
             policy = msgspec.structs.replace(policy, rules=(*terms.rules, *policy.rules))
+        if facts.args is None:
+            facts = msgspec.structs.replace(facts, args=call.args)
         return self.evaluate(call.tool, facts, policy, terms.grants)
 
     def _decided(self, run_id: str, call: ToolCall, facts: CallFacts, terms: Terms) -> list[Event]:
         decision = self._decide(call, facts, terms)
-        decided = PermissionDecided(
-            run_id=run_id,
-            call_id=call.id,
-            tool=call.tool,
-            effect=decision.effect,
-            rule=decision.rule,
-            layer=decision.layer,
-            source=decision.source,
-            reason=decision.reason,
-            trace=decision.trace,
-        )
+        recorded = decided(run_id, call, decision)
         if decision.effect == "deny":
-            return [decided, denial(run_id, call, decision)]
+            return [recorded, denial(run_id, call, decision)]
         if decision.effect == "ask":
             asked = ApprovalRequired(
                 run_id=run_id,
@@ -99,10 +91,25 @@ class Decider(Fixed, frozen=True, kw_only=True):
                 call_id=call.id,
                 tool=call.tool,
                 args=facts.args or call.args,
-                card=self.card(call.tool, facts, call.args, decision),
+                card=self.card(call, facts, decision, self.policy),
             )
-            return [decided, asked]
-        return [decided]
+            return [recorded, asked]
+        return [recorded]
+
+
+def decided(run_id: str, call: ToolCall, decision: Decision) -> PermissionDecided:
+    """The record of a decision, with everything that was asked on the way to it."""
+    return PermissionDecided(
+        run_id=run_id,
+        call_id=call.id,
+        tool=call.tool,
+        effect=decision.effect,
+        rule=decision.rule,
+        layer=decision.layer,
+        source=decision.source,
+        reason=decision.reason,
+        trace=decision.trace,
+    )
 
 
 def failure(run_id: str, call: ToolCall, text: str, *, kind: str) -> ToolReturned:

@@ -9,6 +9,7 @@ import anyio
 import msgspec
 
 from bridle.errors import ToolError
+from bridle.gate.bracket import Bracket
 from bridle.gate.decide import failure
 from bridle.ports.tools import CallScope, Outcome, Recorded, Suspended, Toolbox
 from bridle.tools.output import bound
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from bridle.journal.calls import CallState
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
+    from bridle.ports.snapshots import Snapshots
 
 DEFAULT_TIMEOUT = 600.0
 log = logging.getLogger("bridle.gate")
@@ -31,19 +33,24 @@ class Runner(Fixed, frozen=True, kw_only=True):
     toolbox: Toolbox
     artefacts: Artefacts
     clock: Clock
+    snapshots: Snapshots | None = None
     timeout: float = DEFAULT_TIMEOUT
 
     async def run(self, state: CallState, scope: CallScope) -> tuple[Event, ...] | Suspended:
         """Run a call to its one outcome: the events that settle it, its result last."""
         began = self.clock.now()
+        bracket = Bracket(self.snapshots, state.facts)
+        await bracket.open()
         outcome = await self._outcome(state, scope)
+        checkpoint = await bracket.close(state.call.id, scope.run_id)
         if isinstance(outcome, Suspended):
             return outcome
-        events: tuple[Event, ...] = ()
+        events: tuple[Event, ...] = checkpoint
         if isinstance(outcome, Recorded):
-            events = tuple(
+            emitted = (
                 msgspec.structs.replace(event, run_id=scope.run_id) for event in outcome.events
             )
+            events = (*events, *emitted)
             outcome = outcome.outcome
         took = int((self.clock.now() - began) * 1000)
         text, artefact = await bound(outcome.text, self.artefacts)
@@ -63,24 +70,23 @@ class Runner(Fixed, frozen=True, kw_only=True):
         return (*events, returned)
 
     async def _outcome(self, state: CallState, scope: CallScope) -> Outcome:
-        seconds = state.facts.timeout or self.timeout
+        seconds = self.timeout if state.facts.timeout is None else state.facts.timeout
         try:
-            with anyio.fail_after(seconds):
+            with anyio.move_on_after(seconds):
                 return await self.toolbox.execute(state.to_run, scope)
-        except TimeoutError:
-            return Failed(
-                f"{state.call.tool} did not end within {seconds:g} s and was stopped. "
-                "Ask for less at once, or give it more time.",
-                kind="tool_timeout",
-            )
         except ToolError as error:
             hint = f"\nHint: {error.hint}" if error.hint else ""
             return Failed(f"{error.message}{hint}", kind=error.kind)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             log.warning("Tool %s raised", state.call.tool, exc_info=True)
             return Failed(
                 f"{state.call.tool} failed: {type(error).__name__}: {error}", kind="raised"
             )
+        return Failed(
+            f"{state.call.tool} did not end within {seconds:g} s and was stopped. "
+            "Ask for less at once, or give it more time.",
+            kind="tool_timeout",
+        )
 
 
 def ambiguous(run_id: str, state: CallState) -> ToolReturned:
@@ -98,6 +104,6 @@ def interrupted(
     run_id: str, state: CallState, why: str, *, kind: str = "interrupted"
 ) -> ToolReturned:
     """The result of a call that was stopped, or that never began, because its run ends."""
-    began = not state.waiting
-    text = f"Stopped before it ended: {why}." if began else f"Not run: {why}."
-    return failure(run_id, state.call, text, kind=kind)
+    text = f"Not run: {why}." if state.waiting else f"Stopped before it ended: {why}."
+    returned = failure(run_id, state.call, text, kind=kind)
+    return msgspec.structs.replace(returned, stopped=True, denied=state.stage == "asked")

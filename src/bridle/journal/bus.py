@@ -10,7 +10,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from bridle.types.events import AnyEvent
+from bridle.types.events import AnyEvent, Event, MessageDelta, MessageStarted
 
 Listener = Callable[[AnyEvent], None]
 
@@ -23,10 +23,24 @@ class Bus:
     def __init__(self) -> None:
         self._by_thread: dict[str | None, list[Listener]] = defaultdict(list)
         self._last: dict[str, int] = {}
+        self._open: dict[str, list[MessageDelta]] = {}
+
+    @property
+    def threads(self) -> frozenset[str]:
+        """The threads that somebody listens to."""
+        return frozenset(name for name in self._by_thread if name is not None)
 
     def last(self, thread_id: str) -> int | None:
         """The seq of the last event of a thread that was published here."""
         return self._last.get(thread_id)
+
+    def begin(self, thread_id: str, seq: int) -> None:
+        """What follows `seq` is news here, whoever commits it; the earliest such place holds."""
+        self._last.setdefault(thread_id, seq)
+
+    def open_message(self, thread_id: str) -> list[MessageDelta]:
+        """What was said so far of the message that a model is writing, for a late listener."""
+        return list(self._open.get(thread_id, ()))
 
     def subscribe(self, listener: Listener, *, thread_id: str | None = None) -> Callable[[], None]:
         """Call `listener` for every event of a thread (or of all); returns how to stop."""
@@ -44,10 +58,11 @@ class Bus:
     def publish(self, events: Iterable[AnyEvent]) -> None:
         """Tell everybody, in order; an event that was told already is not told again."""
         for event in events:
-            if event.seq is not None:
+            if isinstance(event, Event):
                 if event.seq <= self._last.get(event.thread_id, 0):
                     continue
                 self._last[event.thread_id] = event.seq
+            self._keep_open(event)
             for listener in (
                 *self._by_thread.get(event.thread_id, ()),
                 *self._by_thread.get(None, ()),
@@ -56,3 +71,14 @@ class Bus:
                     listener(event)
                 except Exception:  # a listener must not hurt the run or the other listeners
                     log.exception("A subscriber failed on %s", event.type)
+
+    def _keep_open(self, event: AnyEvent) -> None:
+        match event:
+            case MessageStarted(role="assistant"):
+                self._open[event.thread_id] = []
+            case MessageDelta():
+                self._open.setdefault(event.thread_id, []).append(event)
+            case Event():
+                self._open.pop(event.thread_id, None)
+            case _:
+                pass

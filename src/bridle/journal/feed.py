@@ -42,6 +42,7 @@ class Feed:
 
     def open(self) -> None:
         """Begin to listen; nothing after `after` will be missed from here on."""
+        self._buffer.extend(self._bus.open_message(self._thread_id))
         self._unsubscribe = self._bus.subscribe(self._hear, thread_id=self._thread_id)
 
     def close(self) -> None:
@@ -65,17 +66,19 @@ class Feed:
                 while self._buffer:
                     event = self._buffer.popleft()
                     if isinstance(event, Event):
+                        if event.seq > self._seen + 1:  # somebody else committed in between
+                            async for missed in self._catch_up():
+                                yield missed
                         if event.seq <= self._seen:
                             continue
                         self._seen = event.seq
                     yield event
-                if self._closed:
-                    return
                 if self._behind:
                     continue
+                if self._closed:
+                    return
                 self._wake = anyio.Event()
-                if not self._buffer and not self._closed:
-                    await self._wake.wait()
+                await self._wake.wait()
         finally:
             self.close()
 
@@ -87,7 +90,19 @@ class Feed:
                     self._seen = event.seq
                     yield event
             if len(page) < PAGE:
-                return
+                break
+        self._bus.begin(self._thread_id, self._seen)
+        self._forget_stale()
+
+    def _forget_stale(self) -> None:
+        """Drop what came before the events just read: a delta must not follow its message."""
+        known = [
+            place
+            for place, event in enumerate(self._buffer)
+            if isinstance(event, Event) and event.seq <= self._seen
+        ]
+        for _ in range(known[-1] + 1 if known else 0):
+            self._buffer.popleft()
 
     def _hear(self, event: AnyEvent) -> None:
         if len(self._buffer) >= self._capacity:

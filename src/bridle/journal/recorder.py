@@ -107,12 +107,21 @@ NOTHING = Extra()
 
 
 class ThreadLog(Moving, kw_only=True):
-    """A drain's handle on its thread. Records are written one after the other."""
+    """A drain's handle on its thread. Records are written one after the other.
+
+    The state is shared with the sessions that look at the thread and may be ahead of the drain;
+    `basis` is the last event that the drain has taken into account, and what it decides is only
+    recorded while that is still the last one.
+    """
 
     journal: Journal
     lease: Lease
     state: ThreadState
+    basis: int = 0
     _lock: anyio.Lock = msgspec.field(default_factory=anyio.Lock)
+
+    def __post_init__(self) -> None:
+        self.basis = self.state.seq
 
     async def decide(self, *events: Event, extra: Extra = NOTHING) -> None:
         """Record what follows from the present state.
@@ -142,7 +151,7 @@ class ThreadLog(Moving, kw_only=True):
         own = Append(
             thread_id=self.state.id,
             events=tuple(events),
-            expect=self.state.seq,
+            expect=self.basis,
             epoch=self.lease.epoch,
         )
         batch = Batch(
@@ -162,10 +171,12 @@ class ThreadLog(Moving, kw_only=True):
             for event in written:
                 if event.thread_id == self.state.id and event.seq == self.state.seq + 1:
                     self.state.apply(event)
+            self.basis = self.state.seq
             await self.journal.publish(written)
 
     async def _catch_up(self) -> None:
         await self.journal.catch_up(self.state)
+        self.basis = self.state.seq
 
     def _durable(self, events: Sequence[Event]) -> bool:
         """Sync before an effect may follow, and before anybody is told that a run rests."""

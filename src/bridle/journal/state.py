@@ -81,6 +81,10 @@ class ThreadState(Moving, weakref=True):
     thread: Thread | None = None
     seq: int = 0
     messages: list[Message] = msgspec.field(default_factory=list)
+    message_seqs: list[int] = msgspec.field(default_factory=list)
+    """The event that each message came with."""
+    set_aside: list[tuple[list[Message], list[int]]] = msgspec.field(default_factory=list)
+    """Messages that were taken back, newest last."""
     inputs: dict[str, Op] = msgspec.field(default_factory=dict)
     run: RunState | None = None
     last_run: RunState | None = None
@@ -324,8 +328,26 @@ def canonical(call: ToolCall) -> str:
     return f"{call.tool} {msgspec.json.encode(call.args, order='deterministic').decode()}"
 
 
+def _conversation_rewound(state: ThreadState, event: ev.ConversationRewound) -> None:
+    if event.redo:
+        if state.set_aside:
+            messages, seqs = state.set_aside.pop()
+            state.messages += messages
+            state.message_seqs += seqs
+    else:
+        keep = sum(seq <= event.to_seq for seq in state.message_seqs)
+        while keep and state.messages[keep - 1].calls:  # a call without its result is no end
+            keep -= 1
+        state.set_aside.append((state.messages[keep:], state.message_seqs[keep:]))
+        del state.messages[keep:], state.message_seqs[keep:]
+    state.weight = sum(_weight(part) for message in state.messages for part in message.parts)
+
+
 def _add_message(state: ThreadState, message: Message) -> None:
+    if not message.parts:
+        return  # cut before its first word: providers refuse a message without content
     state.messages.append(message)
+    state.message_seqs.append(state.seq)
     state.weight += sum(_weight(part) for part in message.parts)
 
 
@@ -394,6 +416,7 @@ _HANDLERS: dict[type[ev.Event], Callable[[ThreadState, Any], None]] = {
     ev.SubagentModelChanged: _subagent_model_changed,
     ev.SettingsChanged: _settings_changed,
     ev.StateChanged: _state_changed,
+    ev.ConversationRewound: _conversation_rewound,
     ev.ModelRetried: _model_retried,
     ev.ModelFellBack: _model_fell_back,
     ev.Noted: _noted,

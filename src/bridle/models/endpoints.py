@@ -201,6 +201,8 @@ class Endpoints(Fixed, frozen=True, kw_only=True):
             if value := self.env.get(variable, "").strip():
                 if variable == "OLLAMA_HOST":
                     value = _ollama_address(value)
+                elif facts.wire == "gemini" and not urlsplit(value).path.strip("/"):
+                    value = value.rstrip("/") + "/v1beta"  # Google's SDKs leave the version out
                 return check_url(value, variable), "environment"
         if own.base_url:
             return check_url(

@@ -138,7 +138,8 @@ class HttpClient:
     async def release(self, link: _Link) -> None:
         """Keep a connection whose exchange is complete, or close it."""
         conn = link.h11
-        reusable = conn.our_state is h11.DONE and conn.their_state is h11.DONE
+        complete = conn.our_state is h11.DONE and conn.their_state is h11.DONE
+        reusable = complete and not conn.trailing_data[0]  # what nobody asked for answers nothing
         if not reusable or len(self._idle) >= self._max_idle:
             await close(link.stream)
             return

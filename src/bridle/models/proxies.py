@@ -58,7 +58,7 @@ def split_url(url: str) -> tuple[Origin, str]:
     except ValueError:
         port = -1
     if parts.scheme not in DEFAULT_PORTS or not parts.hostname or port == -1:
-        raise ConfigError(f"{_without_user(url)!r} is not an http:// or https:// URL")
+        raise ConfigError(f"{public_url(url)!r} is not an http:// or https:// URL")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     host = parts.hostname
     return Origin(scheme=parts.scheme, host=host, port=port or DEFAULT_PORTS[parts.scheme]), target
@@ -77,7 +77,7 @@ def proxy_for(origin: Origin, environ: Mapping[str, str]) -> Proxy | None:
     parts = urlsplit(url)
     if parts.scheme not in DEFAULT_PORTS:
         raise ConfigError(
-            f"The proxy {_without_user(url)!r} is not supported; use an http:// or https:// proxy"
+            f"The proxy {public_url(url)!r} is not supported; use an http:// or https:// proxy"
         )
     proxy_origin, _ = split_url(url)
     authorization = None
@@ -127,6 +127,7 @@ def _in_network(host: str, entry: str) -> bool:
         return False
 
 
-def _without_user(url: str) -> str:
-    scheme, mark, rest = url.partition("://")
-    return scheme + mark + rest.rpartition("@")[2] if mark else url.rpartition("@")[2]
+def public_url(url: str) -> str:
+    """A URL as it may be shown: without the user, the password and the query."""
+    scheme, mark, rest = url.partition("?")[0].rpartition("://")
+    return scheme + mark + rest.rpartition("@")[2]

@@ -13,7 +13,7 @@ from bridle.types.events import DurableEvent, Event
 from bridle.types.ledger import Account
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from bridle.types.runs import PendingRow, RunPlace, RunRow
     from bridle.types.threads import Lease, Owner, Thread
@@ -89,6 +89,10 @@ class Store(Protocol):
         """Tell where a thread's log ends; seq 0 when it has no events."""
         ...
 
+    async def heads(self, thread_ids: Collection[str]) -> dict[str, int]:
+        """Tell the seq of the last event of many threads; those that do not exist are left out."""
+        ...
+
     async def blob(self, name: str) -> bytes | None:
         """Read a blob by its hash."""
         ...
@@ -156,7 +160,7 @@ class Store(Protocol):
         ...
 
     async def version(self) -> int:
-        """A number that changes when any process commits."""
+        """A number that changes when another process commits (and may when this one does)."""
         ...
 
     async def close(self) -> None:

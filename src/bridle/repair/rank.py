@@ -9,7 +9,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bridle.repair.operators import OPERATORS
+from bridle.repair.operators import ELABORATE, SIMPLE
 from bridle.repair.operators.site import BUILTINS, Hints, Site, Vocabulary
 from bridle.repair.source import Edit, Source, apply, header_lines
 
@@ -61,7 +61,7 @@ def candidates(
         hot = is_hot(site, import_lines)
         base = math.pow(suspect.score, SUSPICION_POWER) * (1.0 if hot else COLD_SHARE)
         first, last = reach(site)
-        for edit in edits(site):
+        for edit in edits(site, elaborate=len(found) < limit):
             if source.text[edit.start : edit.end] == edit.new:
                 continue
             score = base * edit.weight * naturalness(site, edit)
@@ -70,14 +70,14 @@ def candidates(
                 found[key] = Candidate(
                     edit=edit, score=score, hot=hot, source=source, first=first, last=last
                 )
-        if len(found) >= limit:
+        if len(found) >= 2 * limit:
             break
     return sorted(found.values(), key=lambda c: (-c.score, c.edit.path, c.edit.start, c.edit.new))
 
 
-def edits(site: Site) -> Iterator[Edit]:
+def edits(site: Site, *, elaborate: bool = True) -> Iterator[Edit]:
     """Everything that the operators propose for one statement."""
-    for operator in OPERATORS:
+    for operator in (*SIMPLE, *ELABORATE) if elaborate else SIMPLE:
         yield from operator(site)
 
 

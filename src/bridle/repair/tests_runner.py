@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Lines = dict[str, set[int]]
 FIRST_LIMIT = 4.0
-HUNG_AT_MOST = 4
+HUNG_AT_MOST = 3
 TRACED_FAILING = 30
 TRACE_FACTOR = 12.0
 

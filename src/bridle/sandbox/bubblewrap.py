@@ -168,6 +168,6 @@ def _views(plan: Sequence[Mount]) -> Iterator[str]:
 
 def _links(policy: SandboxPolicy) -> Iterator[str]:
     """Protected names that are links: what they point to is mounted, the name is put back."""
-    for path in policy.read_only:
+    for path in mounts.read_only(policy):
         if os.path.islink(path.rstrip("/")):
             yield path.rstrip("/")

@@ -11,12 +11,11 @@ import contextlib
 import os
 import stat
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bridle.errors import ToolError
 from bridle.sandbox.walk import Place, Root, reach, shown
-from bridle.types.base import Fact
+from bridle.types.base import Fact, Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +44,7 @@ class Entry(Fact, frozen=True):
     kind: EntryKind
 
 
-@dataclass(frozen=True, slots=True)
-class FileAccess:
+class FileAccess(Fixed, frozen=True):
     """Reads and writes below the roots; a relative path starts at the first.
 
     `hidden` are real paths that are refused although they lie below a root. All methods block, and

@@ -58,7 +58,13 @@ def _take(link: _socket.socket, wardens: dict[int, int], owner_fd: int) -> bool:
             fds += memoryview(payload[: len(payload) // 4 * 4]).cast("i").tolist()
     for fd in fds:
         os.set_inheritable(fd, False)
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError as error:
+        warden.refuse(fds[0], f"no process can be started: {error.strerror}")
+        for fd in fds[1:]:
+            os.close(fd)
+        return True
     if pid == 0:
         link.close()
         for fd in wardens.values():

@@ -134,7 +134,8 @@ def _visible(directory: str, hidden: set[str], above: set[str]) -> Iterator[str]
 def _ancestors(paths: set[str]) -> set[str]:
     found: set[str] = set()
     for path in paths:
-        while path not in found and path != "/":
-            path = os.path.dirname(path)
-            found.add(path)
+        parent = os.path.dirname(path)
+        while parent not in found:
+            found.add(parent)
+            parent = os.path.dirname(parent)
     return found

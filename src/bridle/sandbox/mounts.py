@@ -11,6 +11,7 @@ import functools
 import os
 from typing import TYPE_CHECKING, Literal
 
+from bridle.sandbox.policy import protected_in_git
 from bridle.sandbox.shadows import is_placeholder
 from bridle.types.base import Fixed
 
@@ -37,7 +38,7 @@ def plan(policy: SandboxPolicy) -> list[Mount]:
 
     An absent path matters only where a command could make it although it is protected.
     """
-    wanted = _wanted(policy)
+    wanted = _wanted(policy, read_only(policy))
     found: dict[str, Mount] = {}
     for path in sorted(wanted):
         view, is_dir = wanted[path]
@@ -65,13 +66,27 @@ def writable_roots(policy: SandboxPolicy) -> tuple[str, ...]:
     return (*found, *([os.path.realpath(policy.temp)] if policy.temp else []))
 
 
-@functools.lru_cache(maxsize=64)
+def read_only(policy: SandboxPolicy) -> tuple[str, ...]:
+    """What is protected now: a repository made since the policy was, in its parts."""
+    found: list[str] = []
+    for path in policy.read_only:
+        git = path.rstrip("/")
+        if git.endswith("/.git") and os.path.isdir(git) and not is_placeholder(git):
+            found += protected_in_git(git)
+        else:
+            found.append(path)
+    return tuple(found)
+
+
 def kept_in_writable(policy: SandboxPolicy) -> tuple[str, ...]:
     """What is protected although it lies in a writable directory, by its own name."""
+    return _kept(policy, read_only(policy))
+
+
+@functools.lru_cache(maxsize=64)
+def _kept(policy: SandboxPolicy, protected: tuple[str, ...]) -> tuple[str, ...]:
     roots = writable_roots(policy)
-    return tuple(
-        path.rstrip("/") for path in policy.read_only if lies_in(os.path.realpath(path), roots)
-    )
+    return tuple(path.rstrip("/") for path in protected if lies_in(os.path.realpath(path), roots))
 
 
 def lies_in(path: str, roots: Iterable[str]) -> bool:
@@ -91,12 +106,12 @@ def view_of(path: str, mounts: dict[str, Mount]) -> View | None:
 
 
 @functools.lru_cache(maxsize=64)
-def _wanted(policy: SandboxPolicy) -> dict[str, tuple[View, bool]]:
+def _wanted(policy: SandboxPolicy, protected: tuple[str, ...]) -> dict[str, tuple[View, bool]]:
     """The view of each real path, and whether an absent one would be a directory."""
     groups: tuple[tuple[View, tuple[str, ...]], ...] = (
         ("readable", policy.readable),
         ("writable", (policy.root, *policy.writable)),
-        ("read_only", policy.read_only),
+        ("read_only", protected),
         ("hidden", policy.hidden),
     )
     wanted: dict[str, tuple[View, bool]] = {}

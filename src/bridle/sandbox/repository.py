@@ -12,13 +12,12 @@ import contextlib
 import fcntl
 import hashlib
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
 
 from bridle.errors import RunError, ToolError
-from bridle.types.base import Fact
+from bridle.types.base import Fact, Fixed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -120,8 +119,7 @@ def _source_at(top: str) -> Source | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Fixed, frozen=True):
     """Runs git in the private repository of one workspace, kept under `state`."""
 
     source: Source

@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from bridle.errors import RunError, ToolError
 from bridle.sandbox import files
 from bridle.sandbox.files import FileAccess
 from bridle.sandbox.objects import Blob, blob_id
 from bridle.sandbox.walk import Root, reach
-from bridle.types.base import Fact
+from bridle.types.base import Fact, Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,8 +49,7 @@ class Restored(Fact, frozen=True, kw_only=True):
     conflicts: tuple[Conflict, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Fixed, frozen=True):
     """What stands at a path now: mode and content, or nothing; `problem` when it cannot be told."""
 
     path: str
@@ -58,8 +58,7 @@ class Found:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Fixed, frozen=True):
     """What to do with one path: write `data`, delete it, or leave it alone."""
 
     path: str
@@ -184,14 +183,18 @@ async def merge(repository: Repository, steps: Sequence[Step]) -> list[Step]:
             done.append(step)
             continue
         if any(b"\0" in data for data in (step.now, step.base, step.data)):
-            done.append(replace(step, action="conflict", why="it was changed since, not text"))
+            done.append(
+                msgspec.structs.replace(
+                    step, action="conflict", why="it was changed since, not text"
+                )
+            )
             continue
         names = _spread(os.path.join(repository.directory, "tmp"), step)
         code, text = await repository.git("merge-file", "-p", *names, codes=range(256))
         if code == 0:
-            done.append(replace(step, action="write", data=text, merged=True))
+            done.append(msgspec.structs.replace(step, action="write", data=text, merged=True))
         else:
-            done.append(replace(step, action="conflict"))
+            done.append(msgspec.structs.replace(step, action="conflict"))
     return done
 
 

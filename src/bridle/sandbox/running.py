@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import anyio
@@ -238,8 +239,8 @@ def explain(
             pass
     if any(ended.counters.get(name) for name in ("pids.events:max",)):
         notes.append("The command reached its limit of processes; it could not start more.")
-    if ended.code == -25:
+    if ended.code in (-signal.SIGXFSZ, 128 + signal.SIGXFSZ):
         notes.append("The command reached the limit for the size of a file.")
-    if ended.code == -24:
+    if ended.code in (-signal.SIGXCPU, 128 + signal.SIGXCPU):
         notes.append("The command reached its limit of processor time.")
     return tuple(notes)

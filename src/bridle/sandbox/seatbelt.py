@@ -85,7 +85,7 @@ def profile(policy: SandboxPolicy) -> str:
     """The profile: grants first, then what is taken back, then what is readable all the same."""
     lines = [BASE.rstrip()]
     lines += [f"(allow file-write* {_tree(path)})" for path in mounts.writable_roots(policy)]
-    lines += [f"(deny file-write* {_tree(path)})" for path in policy.read_only]
+    lines += [f"(deny file-write* {_tree(path)})" for path in mounts.read_only(policy)]
     lines += [f"(deny file-read* file-write* {_tree(path)})" for path in policy.hidden]
     lines += [f"(allow file-read* {_tree(path)})" for path in policy.readable]
     if policy.network == "on":

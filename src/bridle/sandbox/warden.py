@@ -42,6 +42,13 @@ def keep(link_fd: int, fds: list[int], owner_fd: int) -> NoReturn:
         os._exit(0)
 
 
+def refuse(link_fd: int, why: str) -> None:
+    """Tell the one who asked that there will be no command."""
+    link = _socket.socket(fileno=link_fd)
+    _send(link, {"error": why})
+    link.close()
+
+
 def _supervise(
     request: dict[str, Any],
     link: _socket.socket,
@@ -139,7 +146,8 @@ def _limit(limits: list[tuple[int, int]]) -> None:
     for kind, value in limits:
         _soft, hard = resource.getrlimit(kind)
         limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (limit, limit))
+        last = limit + 1 if kind == resource.RLIMIT_CPU and limit != hard else limit
+        resource.setrlimit(kind, (limit, last))  # a signal that names the limit, then the end
 
 
 def _wait(pid: int, link: _socket.socket, owner_fd: int) -> None:

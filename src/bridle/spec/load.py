@@ -6,14 +6,15 @@ import re
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
+import yaml
 
 from bridle.errors import SpecError, suggest
 from bridle.spec.model import HarnessSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    import yaml
 
 SPEC_NAME = "harness.yaml"
 MAX_BYTES = 1_000_000
@@ -25,6 +26,20 @@ def find_spec(directory: Path) -> Path | None:
     """The spec of a project, if it has one."""
     candidate = directory / SPEC_NAME
     return candidate if candidate.is_file() else None
+
+
+def field_lines(path: Path) -> Callable[[str], str | None]:
+    """Tells `file:line` of a field, such as `execution_policy.permissions[0]`."""
+    node = yaml.compose(path.read_text("utf-8"), Loader=yaml.SafeLoader)
+    lines = _lines(node) if node is not None else {}
+
+    def at(field: str) -> str | None:
+        names = re.findall(r"([^.\[\]]+)|\[(\d+)\]", field)
+        place: Place = tuple(int(index) if index else name for name, index in names)
+        line = _nearest(lines, place)
+        return f"{path}:{line}" if line is not None else None
+
+    return at
 
 
 def load_spec(path: Path) -> HarnessSpec:

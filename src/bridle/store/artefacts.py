@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import tempfile
+from pathlib import Path
 
 import anyio.to_thread
 
 from bridle.types.chain import digest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class FileArtefacts:
@@ -33,13 +31,16 @@ class FileArtefacts:
         if target.exists():
             return name
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = self._directory / f".{name}.{os.getpid()}"
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(body)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
+        descriptor, draft = tempfile.mkstemp(prefix=f".{name}.", dir=self._directory)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(draft).replace(target)
+        except BaseException:
+            Path(draft).unlink(missing_ok=True)
+            raise
         _sync_directory(self._directory)
         return name
 

@@ -14,14 +14,16 @@ from pathlib import Path
 from bridle.types.threads import Owner
 
 
-@functools.cache
 def this_process() -> Owner:
     """The identity of this process."""
+    return _process(os.getpid())
+
+
+@functools.cache
+def _process(pid: int) -> Owner:
+    """Remembered by pid: a fork is another process."""
     return Owner(
-        host=socket.gethostname(),
-        boot=_boot_id(),
-        pid=os.getpid(),
-        started=_start_time(os.getpid()) or "unknown",
+        host=socket.gethostname(), boot=_boot_id(), pid=pid, started=_start_time(pid) or "unknown"
     )
 
 

@@ -71,6 +71,7 @@ class Tool(Fixed, frozen=True, kw_only=True):
     paths: Callable[[dict[str, Any]], tuple[str, ...]] | None = None
     hosts: Callable[[dict[str, Any]], tuple[str, ...]] | None = None
     command: Callable[[dict[str, Any]], str | None] | None = None
+    cwd: Callable[[dict[str, Any]], str | None] | None = None
     asks_user: bool = False
 
     @property
@@ -88,7 +89,14 @@ class Tool(Fixed, frozen=True, kw_only=True):
             return CallFacts(
                 problem=f"Invalid arguments for {self.name}: {error}\nHint: {self._hint()}"
             )
-        return self._facts(call.args)
+        try:
+            return self._facts(call.args)
+        except Exception as error:  # noqa: BLE001 - a call that cannot be described cannot run
+            what = f"{type(error).__name__}: {error}"
+            return CallFacts(
+                problem=f"{self.name} cannot tell what this call would do ({what})\n"
+                f"Hint: {self._hint()}",
+            )
 
     def _facts(self, args: dict[str, Any]) -> CallFacts:
         read_only = _value(self.read_only, args)
@@ -105,6 +113,7 @@ class Tool(Fixed, frozen=True, kw_only=True):
             paths=self.paths(args) if self.paths else (),
             hosts=self.hosts(args) if self.hosts else (),
             command=self.command(args) if self.command else None,
+            cwd=self.cwd(args) if self.cwd else None,
             asks_user=self.asks_user,
         )
 
@@ -136,6 +145,7 @@ def tool(
     paths: Callable[[dict[str, Any]], tuple[str, ...]] | None = None,
     hosts: Callable[[dict[str, Any]], tuple[str, ...]] | None = None,
     command: Callable[[dict[str, Any]], str | None] | None = None,
+    cwd: Callable[[dict[str, Any]], str | None] | None = None,
     asks_user: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from bridle.types.usage import Usage
 
 
+DUST_USD = 1e-9
+"""What sums of floats may leave behind; nobody waits for it to be given back."""
+
+
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     """The caps of one run and what counts against them."""
 
@@ -80,14 +84,19 @@ def fit(ask: Ask, chain: Sequence[Account]) -> Room | NoRoom:
     """Clamp the output to what every account on the chain still has, or say why it cannot be."""
     output = ask.output_tokens
     floor = min(MIN_OUTPUT_TOKENS, ask.output_tokens)
+    waiting: NoRoom | None = None
     for account in chain:
         now = _output_room(ask, account, with_reservations=True)
         if now is None or now >= output:
             continue
         if now < floor:
             later = _output_room(ask, account, with_reservations=False)
-            return NoRoom(_explain(account), final=later is not None and later < floor)
+            if later is not None and later < floor:
+                return NoRoom(_explain(account), final=True)
+            waiting = NoRoom(_explain(account), final=False)
         output = now
+    if waiting is not None:
+        return waiting
     tokens = ask.input_tokens + output
     usd = ask.input_tokens * ask.price.input + output * ask.price.output
     return Room(output_tokens=output, usd=usd, tokens=tokens)
@@ -100,7 +109,8 @@ def _output_room(ask: Ask, account: Account, *, with_reservations: bool) -> int 
         used = account.spent_tokens + (account.reserved_tokens if with_reservations else 0)
         rooms.append(account.max_tokens - used - ask.input_tokens)
     if account.max_usd is not None and (ask.price.input or ask.price.output):
-        used_usd = account.spent_usd + (account.reserved_usd if with_reservations else 0.0)
+        reserved = account.reserved_usd if account.reserved_usd > DUST_USD else 0.0
+        used_usd = account.spent_usd + (reserved if with_reservations else 0.0)
         left = account.max_usd - used_usd - ask.input_tokens * ask.price.input
         if left < 0:
             rooms.append(-1)

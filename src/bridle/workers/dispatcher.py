@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import anyio
 import msgspec
 
-from bridle.errors import BridleError
+from bridle.errors import BridleError, RunError
 from bridle.types.base import Moving
-from bridle.types.events import AnyEvent, InputAdmitted, ThreadCreated
+from bridle.types.events import AnyEvent, InputAdmitted, SubagentStarted, ThreadCreated
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -45,12 +45,15 @@ class Dispatcher(Moving, kw_only=True):
 
     async def adopt(self, thread_id: str) -> None:
         """Make a thread and its descendants ours to drain."""
-        self.roots[thread_id] = thread_id
-        for child in await self.journal.store.children(thread_id):
-            self.roots[child] = thread_id
+        store, bus = self.journal.store, self.journal.bus
+        tree = [thread_id, *await store.children(thread_id)]
+        for name, head in (await store.heads(tree)).items():
+            self.roots[name] = thread_id
+            bus.begin(name, head)
 
     async def resume(self, thread_id: str) -> None:
         """Wake what an earlier process left unfinished in a thread's tree."""
+        await self.adopt(thread_id)  # it may have children that were begun elsewhere
         tree = [name for name, root in self.roots.items() if root == thread_id]
         for name in await self.journal.store.unfinished(tree):
             self.wake(name)
@@ -60,9 +63,9 @@ class Dispatcher(Moving, kw_only=True):
         if thread_id in self._draining:
             self._again.add(thread_id)
             return
-        self._draining.add(thread_id)
         self.failures.pop(thread_id, None)
         self.tasks.start_soon(self._work, thread_id, name=f"drain {thread_id}")
+        self._draining.add(thread_id)  # not before: a closed group takes no more work
 
     def busy(self, root: str) -> bool:
         """Whether any thread of a tree is being drained."""
@@ -92,11 +95,16 @@ class Dispatcher(Moving, kw_only=True):
         except BridleError as error:
             log.info("Thread %s cannot be drained: %s", thread_id, error)
             self.failures[thread_id] = error
+        except Exception as error:  # one thread's defect must not stop the others
+            log.exception("The drain of %s failed", thread_id)
+            self.failures[thread_id] = RunError(f"{type(error).__name__}: {error}")
 
     def _hear(self, event: AnyEvent) -> None:
         match event:
             case ThreadCreated(thread=thread) if thread.parent_thread in self.roots:
                 self.roots[event.thread_id] = self.roots[thread.parent_thread]
+            case SubagentStarted() if event.thread_id in self.roots:
+                self.roots[event.child_thread_id] = self.roots[event.thread_id]
             case InputAdmitted() if event.thread_id in self.roots:
                 self.wake(event.thread_id)
             case _:

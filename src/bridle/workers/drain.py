@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -9,17 +10,16 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 import msgspec
 
-from bridle.errors import BridleError, HeadMoved
-from bridle.gate.run import interrupted
+from bridle.agent.ending import Ending
+from bridle.errors import BridleError, HeadMoved, LeaseLost, RunError, StoreError
 from bridle.journal.recorder import Journal, ThreadLog
 from bridle.types.base import Moving
-from bridle.types.events import ErrorRaised, RunEnded
 from bridle.types.runs import Failure
 
 if TYPE_CHECKING:
     from bridle.journal.state import ThreadState
     from bridle.ports.clock import Clock
-    from bridle.types.threads import Owner
+    from bridle.types.threads import Lease, Owner
 
 LEASE_SECONDS = 30.0
 REMEMBERED_THREADS = 64
@@ -54,20 +54,28 @@ class Drain(Moving, kw_only=True):
     _recent: dict[str, ThreadState] = msgspec.field(default_factory=dict)
 
     async def run(self, thread_id: str) -> None:
-        """Drain a thread; raises `ThreadInUse` when somebody else does.
+        """Drain a thread that has something to do; raises `ThreadInUse` when somebody else does.
 
-        A defect in the drain ends the run with reason `error`, so that whoever waits is told.
+        However it ends, the lease is given back. A defect in the drain ends the run with reason
+        `error`, so that whoever waits is told.
         """
         store = self.journal.store
+        if not await store.unfinished([thread_id]):
+            return  # a wake that somebody else dealt with leaves no trace
         lease, taken = await store.take_lease(thread_id, self.owner, seconds=self.lease_seconds)
-        await self.journal.publish((taken,))
-        state = await self.journal.fold(thread_id)
-        thread_log = ThreadLog(journal=self.journal, lease=lease, state=state)
+        failure: BridleError | None = None
         try:
+            await self.journal.publish((taken,))
+            state = await self.journal.fold(thread_id)
+            thread_log = ThreadLog(journal=self.journal, lease=lease, state=state)
             failure = await self._guarded(thread_log)
+        except BaseException:
+            await self._let_go(lease)
+            raise
         finally:
             self._turns.pop(thread_id, None)
         if failure is not None:
+            await self._let_go(lease)
             raise failure
         self._remember(thread_log.state)
 
@@ -84,7 +92,7 @@ class Drain(Moving, kw_only=True):
 
             async def keep() -> None:
                 nonlocal failure
-                failure = await self._keep(thread_log)
+                failure = await self._keep(thread_log.lease)
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(keep)
@@ -106,26 +114,52 @@ class Drain(Moving, kw_only=True):
                 raise
             except Exception as error:
                 log.exception("The drain of %s failed", thread_log.state.id)
-                await _fail(thread_log, error)
+                await self._fail(thread_log, error)
             try:
-                await self.journal.store.release_lease(
-                    thread_log.lease, expect=thread_log.state.seq
-                )
+                await self.journal.store.release_lease(thread_log.lease, expect=thread_log.basis)
             except HeadMoved:
                 await thread_log.refresh()
                 if self.paused:
+                    await self._let_go(thread_log.lease)
                     return
             else:
                 return
 
-    async def _keep(self, thread_log: ThreadLog) -> BridleError:
-        """Renew the lease until that fails; then everything that the drain runs is stopped."""
+    async def _fail(self, thread_log: ThreadLog, error: Exception) -> None:
+        """A defect of ours ends the open run; without one there is only the caller to tell."""
+        what = f"{type(error).__name__}: {error}"
+        if thread_log.state.run is None:
+            raise RunError(f"Thread {thread_log.state.id} cannot be drained: {what}") from error
+        ending = Ending(log=thread_log, clock=self.clock)
+        await ending.fail(Failure(type="internal", message=what))
+
+    async def _keep(self, lease: Lease) -> BridleError:
+        """Renew the lease until it is lost; then everything that the drain runs is stopped.
+
+        A store that cannot be written for a moment is asked again while the lease still holds.
+        """
+        expires = lease.expires
         while True:
             await anyio.sleep(self.lease_seconds / 3)
             try:
-                await self.journal.store.renew_lease(thread_log.lease, seconds=self.lease_seconds)
-            except BridleError as error:
+                renewed = await self.journal.store.renew_lease(lease, seconds=self.lease_seconds)
+            except LeaseLost as error:
                 return error
+            except BridleError as error:
+                if self.clock.now() >= expires:
+                    return error
+            else:
+                expires = renewed.expires
+
+    async def _let_go(self, lease: Lease) -> None:
+        """Give a lease back whatever the log says: what is left to do, anybody may do."""
+        store = self.journal.store
+        with anyio.CancelScope(shield=True), contextlib.suppress(StoreError):
+            while True:
+                head = await store.head(lease.thread_id)
+                with contextlib.suppress(HeadMoved):
+                    await store.release_lease(lease, expect=head.seq)
+                    return
 
     def _remember(self, state: ThreadState) -> None:
         """Keep the folds of the threads that were drained last alive."""
@@ -133,23 +167,3 @@ class Drain(Moving, kw_only=True):
         self._recent[state.id] = state
         while len(self._recent) > REMEMBERED_THREADS:
             self._recent.pop(next(iter(self._recent)))
-
-
-async def _fail(thread_log: ThreadLog, error: Exception) -> None:
-    """End the open run because of a defect of ours; its calls get their results first."""
-    while (run := thread_log.state.run) is not None:
-        failure = Failure(type="internal", message=f"{type(error).__name__}: {error}")
-        stopped = [interrupted(run.run_id, c, "the run failed") for c in run.open_calls]
-        ended = RunEnded(
-            run_id=run.run_id,
-            reason="error",
-            verdict="stopped",
-            usage=run.usage,
-            cost_usd=run.cost_usd,
-            error=failure,
-        )
-        try:
-            raised = ErrorRaised(run_id=run.run_id, error=failure)
-            await thread_log.decide(*stopped, raised, ended)
-        except HeadMoved:
-            continue

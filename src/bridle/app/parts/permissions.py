@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bridle.app.config import effect_of
-from bridle.errors import UserError, suggest
+from bridle.errors import UserError
 from bridle.gate.decide import terms_of
 from bridle.journal.state import RULES_SETTING
 from bridle.permissions.evaluate import evaluate
+from bridle.permissions.profiles import category_named, effect_named
 from bridle.types.content import ToolCall
 from bridle.types.events import SettingsChanged
 from bridle.types.ops import Grant
 from bridle.types.permissions import Decision, Rule
-from bridle.types.tools import CATEGORIES
 
 if TYPE_CHECKING:
     from bridle.app.attachment import Attachment
@@ -44,12 +43,12 @@ class SessionPermissions:
 
     async def set_category(self, category: str, effect: str) -> None:
         """Decide a category from now on in this thread."""
-        _check_category(category)
+        category_named(category)
         await self._add(
             Rule(
                 id=f"session.categories.{category}",
                 matches=category,
-                effect=effect_of(effect),
+                effect=effect_named(effect),
                 layer="session",
                 by_category=True,
             )
@@ -61,14 +60,14 @@ class SessionPermissions:
             Rule(
                 id=f"session.tools.{tool}",
                 matches=tool,
-                effect=effect_of(effect),
+                effect=effect_named(effect),
                 layer="session",
             )
         )
 
     async def grant_category(self, category: str) -> None:
         """Allow a category for the rest of the session."""
-        _check_category(category)
+        category_named(category)
         await self._attachment.settle(Grant(scope="category", matches=category))
 
     async def grant_tool(self, tool: str) -> None:
@@ -88,6 +87,7 @@ class SessionPermissions:
         facts = blueprint.toolset(state).describe(ToolCall(id="", tool=tool, args=args))
         if facts.problem is not None:
             raise UserError(facts.problem)
+        facts = msgspec.structs.replace(facts, args=args)
         policy = msgspec.structs.replace(blueprint.policy, rules=self.rules)
         return evaluate(tool, facts, policy, terms_of(state.grants, ()).grants)
 
@@ -96,8 +96,3 @@ class SessionPermissions:
         value = msgspec.to_builtins((*kept, rule))
         changed = SettingsChanged(key=RULES_SETTING, value=value)
         await self._attachment.journal.append(self._attachment.thread.id, changed)
-
-
-def _check_category(category: str) -> None:
-    if category not in CATEGORIES:
-        raise UserError(suggest(category, CATEGORIES, what="category"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
 from bridle.errors import ModelError
 from bridle.models.errors import provider_error, read_complaint
+from bridle.models.proxies import public_url
 from bridle.models.sse import SseParser
 from bridle.types.base import Fixed
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 MAX_ERROR_BYTES = 256 * 1024
 _DRAIN_SECONDS = 0.25
 _AFTERMATH_SECONDS = 5.0
+_SECRET = re.compile(r"auth|key|token|secret|cookie")
+_SHORTEST_SECRET = 8
+"""Placeholders such as `x` or `ollama` are no secrets; hiding them would garble messages."""
 _NOT_EVENTS = ("application/json", "text/html", "application/xml", "text/xml", "image/")
 
 
@@ -56,7 +61,7 @@ class Endpoint(Fixed, frozen=True, kw_only=True):
     secrets: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Endpoint({self.provider}, {self.base_url})"
+        return f"Endpoint({self.provider}, {public_url(self.base_url)})"
 
     async def answer(
         self, path: str, body: Callable[[], bytes], decoder: Decoder
@@ -113,7 +118,7 @@ class Endpoint(Fixed, frozen=True, kw_only=True):
                 secrets=self.secrets,
             )
         raise ModelError(
-            f"{self.provider}: {self.base_url} answered HTTP {status} with "
+            f"{self.provider}: {public_url(self.base_url)} answered HTTP {status} with "
             f"{kind or 'no content type'} instead of an event stream; is the base URL right?",
             kind="bad_request",
             status=status,
@@ -132,7 +137,9 @@ def make_endpoint(
     merged = {"content-type": "application/json", "accept": "text/event-stream"}
     merged.update({name.lower(): value for name, value in auth.items()})
     merged.update({name.lower(): value for name, value in (headers or {}).items()})
-    secrets = {value.removeprefix("Bearer ") for value in auth.values()}
+    hidden = {value for name, value in merged.items() if _SECRET.search(name)} | {*auth.values()}
+    secrets = {value.rpartition(" ")[2] for value in hidden}
+    secrets = {value for value in secrets if len(value) >= _SHORTEST_SECRET}
     return Endpoint(
         provider=provider,
         base_url=base_url,

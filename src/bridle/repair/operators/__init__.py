@@ -27,20 +27,28 @@ if TYPE_CHECKING:
     from bridle.repair.operators.site import Site
     from bridle.repair.source import Edit
 
-OPERATORS: tuple[Callable[[Site], Iterator[Edit]], ...] = (
+SIMPLE: tuple[Callable[[Site], Iterator[Edit]], ...] = (
     comparisons.comparison_operator,
-    comparisons.comparison_operands,
     arithmetic.binary_operator,
-    arithmetic.operands,
     arithmetic.unary_operator,
     arithmetic.augmented_assignment,
     conditions.and_or,
     conditions.negated,
     conditions.filters,
     conditions.exchanged_branches,
-    conditions.widened,
     constants.numbers,
     constants.flags,
+    slices.ranges,
+    statements.jumps,
+    statements.returns,
+    definitions.exceptions,
+)
+"""One token, few choices, often right: worth trying wherever a failing test comes by."""
+
+ELABORATE: tuple[Callable[[Site], Iterator[Edit]], ...] = (
+    comparisons.comparison_operands,
+    arithmetic.operands,
+    conditions.widened,
     constants.strings,
     constants.patterns,
     names.variables,
@@ -55,14 +63,10 @@ OPERATORS: tuple[Callable[[Site], Iterator[Edit]], ...] = (
     slices.indexes,
     slices.slice_bounds,
     slices.subscripted,
-    slices.ranges,
-    statements.jumps,
-    statements.returns,
     statements.deletions,
     statements.moves,
     statements.guards,
     statements.additions,
-    definitions.exceptions,
     definitions.loops,
     definitions.defaults,
     definitions.decorators,
@@ -71,3 +75,4 @@ OPERATORS: tuple[Callable[[Site], Iterator[Edit]], ...] = (
     ingredients.argument_values,
     ingredients.returned_values,
 )
+"""Many choices: only where suspicion is highest."""

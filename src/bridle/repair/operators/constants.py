@@ -101,7 +101,9 @@ def _wanted(site: Site, value: str) -> Iterator[tuple[str, float]]:
             yield value + wanted, 0.5
             yield wanted + value, 0.45
         if value and value in got:
-            yield wanted, 0.4
+            before, _, after = got.partition(value)
+            if wanted.startswith(before) and wanted.endswith(after):
+                yield wanted[len(before) : len(wanted) - len(after)], 0.9
     for wanted in site.hints.strings:
         if wanted != value:
             yield wanted, 0.3 if abs(len(wanted) - len(value)) <= 6 else 0.15

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import anyio
 
+from bridle.agent.ending import Ending
 from bridle.agent.turn import Turn
 from bridle.errors import LeaseLost, ReplayDiverged
 from bridle.journal.recorder import Journal, ThreadLog
@@ -14,7 +16,8 @@ from bridle.journal.state import ThreadState
 from bridle.runs.replay.cuts import Cuts, QuietBus
 from bridle.runs.replay.parts import TapeClock, TapePreparer, recorded_delay
 from bridle.runs.replay.store import ReplayStore
-from bridle.runs.replay.tape import Tape
+from bridle.runs.replay.tape import RecordedDefect, Tape
+from bridle.types.chain import GENESIS, first_break, link
 from bridle.types.events import LeaseTaken, RunEnded, SubagentStarted
 from bridle.types.threads import Lease
 
@@ -44,7 +47,11 @@ class Replayed:
 
 async def replay_thread(store: Store, thread_id: str, *, until: str | None = None) -> Replayed:
     """Replay a thread's log, to the end of run `until` if given, and its children's logs."""
+    head = await store.head(thread_id)
     records = await store.records(thread_id)
+    broken = first_break(records, head=(head.seq, head.hash))
+    if broken is not None:
+        return _broken(thread_id, records, broken)
     events = await store.events(thread_id)
     if until is not None:
         end = next(
@@ -74,43 +81,51 @@ async def replay_thread(store: Store, thread_id: str, *, until: str | None = Non
 async def _drive(tape: Tape, store: Store, thread_id: str) -> tuple[str, ReplayDiverged | None]:
     """Replay drain after drain; a drain that was killed is left where it was killed."""
     bus = QuietBus()
-    clock = TapeClock(tape)
-    cuts = Cuts(tape=tape, bus=bus, clock=clock)
+    cuts = Cuts(tape=tape, bus=bus)
+    clock = TapeClock(tape, cuts)
     replay = ReplayStore(tape, store, cuts.moved)
     journal = Journal(store=cast("Store", replay), bus=bus)
     state = ThreadState(thread_id)
     while replay.begin_drain():
         log = ThreadLog(journal=journal, lease=_lease(tape, thread_id), state=state)
-        await log.refresh()
         turn = Turn(
             log=log,
             prepare=TapePreparer(tape, store),
             clock=clock,
             next_delay=lambda _error, _attempt: recorded_delay(tape),
         )
-        divergence = await _drain(turn, tape, cuts)
+        divergence = await _drain(turn, log, tape, cuts)
         if divergence is not None:
             return replay.hash, divergence
     return replay.hash, None
 
 
-async def _drain(turn: Turn, tape: Tape, cuts: Cuts) -> ReplayDiverged | None:
-    found: ReplayDiverged | None = None
-    try:
-        with anyio.CancelScope() as cuts.drain:
-            cuts.check()
-            await turn.drain()
-    except* LeaseLost:
-        pass
-    except* ReplayDiverged as group:
-        found = first(group)
-    if found is not None:
-        return found
+async def _drain(turn: Turn, log: ThreadLog, tape: Tape, cuts: Cuts) -> ReplayDiverged | None:
+    """Replay one drain; it goes on while there is news, as a drain does."""
+    while not tape.at_border:
+        position = tape.position
+        try:
+            await log.refresh()
+            await _turn(turn, tape, cuts)
+            if tape.defect is not None:
+                await Ending(log=log, clock=turn.clock).fail(tape.defect.error)
+        except ReplayDiverged as found:
+            return found
+        if tape.position == position:
+            break
     if tape.at_border:
         return None
     following = tape.next
     recorded = following.type if following is not None else "(the log ends)"
     return ReplayDiverged(tape.position + 1, recorded, "(no event)")
+
+
+async def _turn(turn: Turn, tape: Tape, cuts: Cuts) -> None:
+    """Drain until nothing is left, or to where the recorded drain was killed or failed."""
+    with contextlib.suppress(LeaseLost, RecordedDefect), anyio.CancelScope() as cuts.drain:
+        cuts.check()
+        tape.check()
+        await turn.drain()
 
 
 def _lease(tape: Tape, thread_id: str) -> Lease:
@@ -122,7 +137,20 @@ def _lease(tape: Tape, thread_id: str) -> Lease:
     )
 
 
-def first(group: BaseExceptionGroup[ReplayDiverged]) -> ReplayDiverged:
-    """The first divergence of a group."""
-    inner = group.exceptions[0]
-    return first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+def _broken(thread_id: str, records: list[tuple[int, str, bytes]], seq: int) -> Replayed:
+    """A log that was changed after it was written is not replayed, only reported."""
+    head = records[seq - 2][1] if seq > 1 else GENESIS
+    recorded = replayed = "(no event: the end of the log is missing)"
+    if seq <= len(records):
+        number, found, body = records[seq - 1]
+        recorded = f"event {number} with hash {found[:16]}… {body.decode('utf-8', 'replace')}"
+        replayed = f"event {seq} with hash {link(head, body)[:16]}…: the record was changed"
+    return Replayed(
+        thread_id=thread_id,
+        events=len(records),
+        recomputed=0,
+        injected=0,
+        hash=head,
+        recorded_hash=records[-1][1] if records else GENESIS,
+        divergence=ReplayDiverged(seq, recorded, replayed),
+    )

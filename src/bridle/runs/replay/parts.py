@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
@@ -11,30 +11,32 @@ import msgspec
 from bridle.agent.setup import RequestHead, RunSetup, Wanted
 from bridle.errors import LeaseLost, ModelError, RequestAbandoned, UserError
 from bridle.gate.decide import Decider
-from bridle.permissions.card import card
 from bridle.permissions.evaluate import evaluate
 from bridle.ports.clock import from_iso
-from bridle.ports.model import Answer, ModelRequest, StreamPart, TextDelta
+from bridle.ports.model import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta
 from bridle.ports.tools import CallScope, Child, Outcome, Suspended
 from bridle.types import events as ev
+from bridle.types.content import Text
 from bridle.types.ids import message_id
 from bridle.types.ledger import Ask, NoRoom, Price, Room
 from bridle.types.ops import Send
-from bridle.types.permissions import Policy
+from bridle.types.permissions import Decision, Policy
 from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from bridle.journal.calls import CallState
     from bridle.journal.state import ThreadState
     from bridle.ports.store import Store
+    from bridle.runs.replay.cuts import Cuts
     from bridle.runs.replay.tape import E, Tape
     from bridle.types.content import ToolCall
+    from bridle.types.messages import Message
     from bridle.types.tools import CallFacts, ToolSpec
 
 _head = msgspec.json.Decoder(RequestHead)
-EMITTED = (ev.TasksUpdated,)
+EMITTED = (ev.TasksUpdated, ev.CheckpointTaken)
 """Events that tools record beside their results."""
 
 STOPPED = frozenset({"interrupted", "timeout", "cancelled"})
@@ -49,8 +51,16 @@ class TapeModel:
 
     tape: Tape
     id: str
+    started: ev.RunStarted
     context_window: int | None = None
-    price: Price | None = None
+
+    @property
+    def price(self) -> Price | None:
+        """The price of the request that was begun last."""
+        for event in reversed(self.tape.events[: self.tape.position]):
+            if isinstance(event, ev.MessageStarted) and event.request is not None:
+                return event.request.price or self.started.price
+        return self.started.price
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
         """Answer from the log."""
@@ -60,9 +70,13 @@ class TapeModel:
             raise LeaseLost("the recorded drain was killed during this request")
         ended = self.tape.ahead(ev.MessageEnded, lambda e: e.message.id == name)
         if ended is not None and ended.seq < settled.seq:
+            await self.tape.reach(ended)
+            if ended.message.stop in ("interrupted", "timeout"):
+                for part in _prose(ended.message):
+                    yield part
+                await anyio.sleep_forever()  # until it is cut
             usage = self.tape.ahead(ev.UsageUpdated, lambda e: e.run_id == request.run_id)
             assert usage is not None
-            await self.tape.reach(ended)
             yield Answer(
                 message=ended.message,
                 usage=usage.usage,
@@ -108,6 +122,13 @@ class TapeTools:
             return answered.facts
         raise LeaseLost("the recorded drain ended before this call")
 
+    def card(
+        self, call: ToolCall, facts: CallFacts, decision: Decision, policy: Policy
+    ) -> dict[str, Any]:
+        """The recorded card: it may show files as they were then."""
+        asked = self.tape.ahead(ev.ApprovalRequired, lambda e: e.call_id == call.id)
+        return asked.card if asked is not None else {}
+
     async def execute(self, call: ToolCall, scope: CallScope) -> Outcome:
         """Nothing runs in a replay."""
         raise AssertionError("a replay has no effects")
@@ -126,7 +147,7 @@ class TapeRunner:
         if parked is not None and (ended is None or parked.seq < ended.seq):
             await self.tape.reach(parked)
             return self._suspended(parked)
-        if ended is None or ended.kind in STOPPED:  # it was running when the drain was stopped
+        if ended is None or ended.stopped:  # it was running when the drain was stopped
             await self.tape.border()
             raise LeaseLost("the recorded drain ended while this call was running")
         events = [*self._emitted(state.call.id, ended), ended]
@@ -163,11 +184,12 @@ class TapeBudget:
 
     async def room(self, ask: Ask, account: str) -> Room | NoRoom:
         """The recorded reservation, or the recorded refusal."""
-        reserved = self.tape.ahead(ev.BudgetReserved, lambda e: True)
-        refused = self.tape.ahead(ev.BudgetExhausted, lambda e: True)
+        reserved = self.tape.ahead(ev.BudgetReserved, lambda e: e.run_id == account)
+        refused = self.tape.ahead(ev.BudgetExhausted, lambda e: e.run_id == account)
         if refused is not None and (reserved is None or refused.seq < reserved.seq):
             return NoRoom(refused.why, final=True)
-        if reserved is None:
+        if reserved is None:  # it was waiting for room when the drain was stopped
+            await self.tape.border()
             raise LeaseLost("the recorded drain ended before this request")
         return Room(output_tokens=reserved.output_tokens, usd=reserved.usd, tokens=reserved.tokens)
 
@@ -199,7 +221,7 @@ class TapeClock:
     """The time of the next recorded event; nothing waits, and a deadline passes where it did."""
 
     tape: Tape
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    cuts: Cuts
 
     def now(self) -> float:
         """Tell the recorded time."""
@@ -210,9 +232,8 @@ class TapeClock:
         """Do not wait."""
 
     def deadline(self, seconds: float) -> anyio.CancelScope:
-        """A scope that no time cancels."""
-        self.scope = anyio.CancelScope()
-        return self.scope
+        """A scope that is cancelled by the tape and not by time."""
+        return self.cuts.new_deadline()
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,22 +253,39 @@ class TapePreparer:
         if not started.head:
             refused = self.tape.ahead(ev.ErrorRaised, lambda e: e.run_id == started.run_id)
             raise UserError(refused.error.message if refused is not None else "refused")
+        if wanted.started is not None:
+            self._check_set_up()
         head = _head.decode(await self._blob(head_name))
         policy = _policy.decode(await self._blob(started.policy))
         tools = TapeTools(self.tape, head.tools)
         return RunSetup(
             model_id=wanted.model or started.model_id or "",
-            model=TapeModel(self.tape, started.model_id or "", price=started.price),
+            model=TapeModel(self.tape, started.model_id or "", started),
             fallbacks=started.fallbacks,
             head=head,
             policy=policy,
-            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=card),
+            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=tools.card),
             runner=TapeRunner(self.tape),
             budget=TapeBudget(self.tape),
             limits=started.limits,
             checks=TapeChecks(self.tape),
             mode_id=wanted.mode or started.mode_id,
         )
+
+    def _check_set_up(self) -> None:
+        """Fail where the recorded drain could not set the run up again."""
+        for event in self.tape.events[self.tape.position :]:
+            match event:
+                case ev.ApprovalAnswered(consumes=()) | ev.BudgetSettled(estimated=True):
+                    continue
+                case ev.ToolReturned(stopped=True, kind="error"):
+                    continue
+                case ev.RunEnded(reason="error", error=failure) if failure is not None:
+                    if failure.type == "configuration":
+                        raise UserError(failure.message)
+                    return
+                case _:
+                    return
 
     def _started(self, wanted: Wanted) -> ev.RunStarted:
         assert wanted.send is not None
@@ -262,6 +300,15 @@ class TapePreparer:
         if body is None:
             raise UserError(f"The log names blob {name[:12]}…, which is missing.")
         return body
+
+
+def _prose(message: Message) -> Iterator[StreamPart]:
+    """Stream the texts of a message so that they come out as the same parts."""
+    for number, part in enumerate(message.parts):
+        if number:
+            yield ThinkingDelta("")
+        if isinstance(part, Text):
+            yield TextDelta(part.text)
 
 
 def recorded_delay(tape: Tape, run_id: str | None = None) -> float | None:

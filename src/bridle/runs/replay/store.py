@@ -10,7 +10,7 @@ from bridle.errors import HeadMoved, LeaseLost, ReplayDiverged
 from bridle.ports.store import Batch, Head, Store
 from bridle.runs.replay.tape import is_external
 from bridle.types.chain import GENESIS, link
-from bridle.types.events import DurableEvent, Event, encode_event
+from bridle.types.events import DurableEvent, ErrorRaised, Event, encode_event
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +40,8 @@ class ReplayStore:
             raise HeadMoved("the log moved")
         if own.events and self._tape.at_border:
             return self._beyond(own.events[0])
+        if own.events and not isinstance(own.events[0], ErrorRaised):
+            self._tape.check()
         done = tuple(self._compare(event) for event in own.events)
         self.inject()
         if done:

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
-from bridle.errors import LeaseLost
-from bridle.types.events import DurableEvent, Event, LeaseTaken, MessageEnded
+from bridle.errors import LeaseLost, ReplayDiverged
+from bridle.types.events import DurableEvent, ErrorRaised, Event, LeaseTaken, MessageEnded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+PATIENCE = 30.0
+"""Seconds without progress after which a replay is given up; it does nothing that takes time."""
 
 E = TypeVar("E", bound=Event)
 
@@ -19,6 +22,10 @@ def is_external(event: Event) -> bool:
     """Whether an event was written by others than the drain."""
     copied = isinstance(event, MessageEnded) and event.run_id is None
     return copied or event.origin == "external"
+
+
+class RecordedDefect(Exception):
+    """The recorded drain failed here, for a reason that a replay cannot have."""
 
 
 class Tape:
@@ -41,6 +48,18 @@ class Tape:
         """Whether the recorded drain was over here: the log ends, or another drain begins."""
         return self.next is None or isinstance(self.next, LeaseTaken)
 
+    @property
+    def defect(self) -> ErrorRaised | None:
+        """What ended the recorded run here, when that was a defect of the drain."""
+        event = self.next
+        failed = isinstance(event, ErrorRaised) and event.error.type == "internal"
+        return event if isinstance(event, ErrorRaised) and failed else None
+
+    def check(self) -> None:
+        """Fail where the recorded drain failed."""
+        if self.defect is not None:
+            raise RecordedDefect
+
     def advance(self) -> DurableEvent:
         """Move past the next event."""
         event = self.events[self.position]
@@ -61,11 +80,19 @@ class Tape:
     async def border(self) -> None:
         """Wait until the recorded drain is over."""
         while not self.at_border:
-            await self._moved.wait()
+            await self._wait()
 
     async def reach(self, event: Event) -> None:
         """Wait until an event is the next one; the end of the drain ends the wait."""
         while self.next is not event:
             if self.at_border:
                 raise LeaseLost("the recorded drain ended here")
+            await self._wait()
+
+    async def _wait(self) -> None:
+        self.check()
+        with anyio.move_on_after(PATIENCE) as scope:
             await self._moved.wait()
+        if scope.cancelled_caught:
+            recorded = self.next.type if self.next is not None else "(the log ends)"
+            raise ReplayDiverged(self.position + 1, recorded, "(nothing: the replay stands still)")

@@ -57,11 +57,14 @@ class Lane:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._started = False
+        self._closed = False
         self._synchronous = ""
         self.syncs = 0
 
     async def run(self, work: Work[T], *, durable: bool = False) -> T:
         """Run work and wait for it; once queued it is never cancelled half way."""
+        if self._closed:
+            raise StoreError("The store is closed.")
         if not self._started:
             self._started = True
             self._thread.start()
@@ -73,7 +76,8 @@ class Lane:
         return result
 
     async def close(self) -> None:
-        """Finish what is queued and end the thread."""
+        """Finish what is queued and end the thread; what comes later is refused."""
+        self._closed = True
         if self._started:
             self._jobs.put(None)
             with anyio.CancelScope(shield=True):

@@ -13,8 +13,9 @@ from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
+CHUNK = 500
 _RUN = (
     "select r.run_id, r.thread_id, r.parent_run_id, r.status, r.reason, r.verdict, r.task, "
     "r.model, r.started_at, r.ended_at, r.steps, r.cost_usd from runs r "
@@ -43,6 +44,17 @@ def records(db: sqlite3.Connection, thread_id: str) -> list[tuple[int, str, byte
         "select seq, hash, body from events where thread_id = ? order by seq", (thread_id,)
     )
     return rows.fetchall()
+
+
+def heads(db: sqlite3.Connection, thread_ids: Collection[str]) -> dict[str, int]:
+    """Tell where many logs end, a few hundred at a time."""
+    names = list(thread_ids)
+    found: dict[str, int] = {}
+    for start in range(0, len(names), CHUNK):
+        some = names[start : start + CHUNK]
+        marks = ", ".join("?" * len(some))
+        found.update(db.execute(f"select id, head_seq from threads where id in ({marks})", some))
+    return found
 
 
 def thread(db: sqlite3.Connection, thread_id: str) -> Thread | None:

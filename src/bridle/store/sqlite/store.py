@@ -15,7 +15,7 @@ from bridle.store.sqlite.lane import Lane
 from bridle.types.chain import GENESIS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from bridle.types.events import DurableEvent
@@ -68,6 +68,10 @@ class SqliteStore:
         sql = "select head_seq, head_hash from threads where id = ?"
         row = await self._reader.run(lambda db: db.execute(sql, (thread_id,)).fetchone())
         return Head(seq=row[0], hash=row[1]) if row else Head(seq=0, hash=GENESIS)
+
+    async def heads(self, thread_ids: Collection[str]) -> dict[str, int]:
+        """Tell where many logs end."""
+        return await self._reader.run(lambda db: read.heads(db, thread_ids))
 
     async def blob(self, name: str) -> bytes | None:
         """Read a blob by its hash."""
@@ -152,7 +156,9 @@ class SqliteStore:
         return None if owner_is_alive(found.owner) is False else found
 
     async def version(self) -> int:
-        """A number that changes when another connection commits."""
+        """A number that changes when another connection commits; memory has no other."""
+        if self._path is None:
+            return 0
         row = await self._reader.run(lambda db: db.execute("pragma data_version").fetchone())
         return int(row[0])
 

@@ -5,7 +5,7 @@ Here events get their seq, time and hash, projections follow them, leases and bu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,9 +18,11 @@ from bridle.types.events import (
     InputAdmitted,
     SettingsChanged,
     ThreadCreated,
+    decode_event,
     encode_event,
 )
 from bridle.types.ids import event_id
+from bridle.types.ledger import DUST_USD
 
 if TYPE_CHECKING:
     import sqlite3
@@ -90,6 +92,10 @@ def _append(db: sqlite3.Connection, append: Append, at: str) -> list[DurableEven
 
 
 def _stamp(event: Event, thread_id: str, seq: int, at: str) -> DurableEvent:
+    """Give an event its place, in the form in which it will be read back.
+
+    So what is in memory equals what is in the log, and nothing is written that cannot be read.
+    """
     whole = msgspec.structs.replace(
         event,
         seq=seq,
@@ -97,7 +103,10 @@ def _stamp(event: Event, thread_id: str, seq: int, at: str) -> DurableEvent:
         at=at,
         thread_id=thread_id,
     )
-    return cast("DurableEvent", whole)
+    try:
+        return decode_event(encode_event(whole))
+    except (ValueError, TypeError, RecursionError) as error:  # DecodeError is a ValueError
+        raise ValueError(f"A {event.type} event cannot be recorded: {error}") from error
 
 
 def _known(db: sqlite3.Connection, thread_id: str, event: Event) -> bool:
@@ -161,9 +170,14 @@ def _reserve(db: sqlite3.Connection, wanted: Reservation) -> None:
             "update accounts set reserved_usd = reserved_usd + :usd, "
             "reserved_tokens = reserved_tokens + :tokens where id = :id "
             "and (max_usd is null or :usd = 0 "
-            "     or spent_usd + reserved_usd + :usd <= max_usd + 1e-9) "
+            "     or spent_usd + reserved_usd + :usd <= max_usd + :dust) "
             "and (max_tokens is null or spent_tokens + reserved_tokens + :tokens <= max_tokens)",
-            {"usd": wanted.usd, "tokens": wanted.tokens, "id": account_id},
+            {
+                "usd": wanted.usd,
+                "tokens": wanted.tokens,
+                "id": account_id,
+                "dust": DUST_USD * max(1.0, wanted.usd),
+            },
         )
         if done.rowcount != 1:
             raise BudgetBlocked(f"The budget of {account_id} has no room.", final=False)

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Give the agent a task in this directory."),
+    "fix": ("fix", "Repair failing tests, with no key and no network."),
     "runs": ("runs", "List runs."),
     "events": ("events", "Print the events of a run."),
     "threads": ("threads", "List threads."),
     "approvals": ("approvals", "List what waits for an answer."),
     "approve": ("approve", "Let a waiting call run."),
     "reject": ("reject", "Do not let a waiting call run."),
+    "undo": ("undo", "Take back what a run did to files and conversation."),
     "models": ("models", "List models, prices and keys."),
     "connect": ("connect", "Store a provider's key and try it."),
     "replay": ("replay", "Run a run again from its log and compare."),

@@ -3,6 +3,7 @@
 import msgspec
 
 from bridle.types.events.base import Event, LiveEvent
+from bridle.types.events.files import CheckpointTaken, ConversationRewound, FilesRestored
 from bridle.types.events.live import (
     MessageDelta,
     ShellOutput,
@@ -105,6 +106,9 @@ DurableEvent = (
     | ToolReturned
     | SubagentStarted
     | SubagentEnded
+    | CheckpointTaken
+    | FilesRestored
+    | ConversationRewound
     | ModeChanged
     | ModelChanged
     | PrefixBroken
@@ -147,9 +151,12 @@ __all__ = [
     "CallSuspended",
     "CheckEnded",
     "CheckStarted",
+    "CheckpointTaken",
+    "ConversationRewound",
     "DurableEvent",
     "ErrorRaised",
     "Event",
+    "FilesRestored",
     "FollowUpQueued",
     "InputAdmitted",
     "LeaseTaken",

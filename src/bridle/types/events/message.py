@@ -5,6 +5,7 @@ from typing import ClassVar
 import msgspec
 
 from bridle.types.events.base import Event, Origin
+from bridle.types.ledger import Price
 from bridle.types.messages import Message, Role
 from bridle.types.usage import Usage
 
@@ -13,7 +14,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """How a model request was made: enough to build the same bytes again, without storing them.
 
     The request is the blob `head`, then the thread's messages up to `messages`, with `prefix` the
-    hash over their ids.
+    hash over their ids. `price` is set when it is not the one that the run began with.
     """
 
     model: str
@@ -21,6 +22,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     messages: int
     prefix: str
     max_output_tokens: int | None = None
+    price: Price | None = None
 
 
 class MessageStarted(Event, frozen=True, kw_only=True, tag="message_start"):

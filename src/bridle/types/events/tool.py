@@ -68,7 +68,10 @@ class CallSuspended(Event, frozen=True, kw_only=True, tag="tool_suspended"):
 
 
 class ToolReturned(Event, frozen=True, kw_only=True, tag="tool_end"):
-    """The one result of a call; always follows its tool_start."""
+    """The one result of a call; always follows its tool_start.
+
+    `stopped` when the call was given its result because its run ends, not by its tool.
+    """
 
     origin: ClassVar[Origin] = "input"
 
@@ -78,6 +81,7 @@ class ToolReturned(Event, frozen=True, kw_only=True, tag="tool_end"):
     is_error: bool = False
     denied: bool = False
     ambiguous: bool = False
+    stopped: bool = False
     kind: str | None = None
     duration_ms: int = 0
     artefact: str | None = None

@@ -220,7 +220,7 @@ class Server:
             child.seen += len(line) + 1
             if line.startswith(b'["s"'):
                 limit = float(json.loads(line)[2])
-                child.deadline = time.monotonic() + 4 * limit + 3
+                child.deadline = time.monotonic() + 2 * limit + 2
 
     def _kill_late(self) -> None:
         now = time.monotonic()

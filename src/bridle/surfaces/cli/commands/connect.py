@@ -7,7 +7,7 @@ import sys
 import anyio
 import click
 
-from bridle.app.catalog import forget_key, store_key, try_provider
+from bridle.app.catalog import connect_provider, forget_key, store_key
 from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.options import json_option
 from bridle.surfaces.cli.output import json_line, talk
@@ -30,12 +30,17 @@ def command(provider: str, model: str | None, no_try: bool, forget: bool, as_jso
     if sys.stdin.isatty():
         key = click.prompt(f"Key for {provider}", hide_input=True, err=True)
     else:
-        key = sys.stdin.read()
-    place = store_key(provider, key.strip())
-    talk(f"Stored the key for {provider} in the {place}.")
+        key = sys.stdin.read().strip()
     if no_try:
+        talk(f"Stored the key for {provider} in the {store_key(provider, key)}.")
         return exits.OK
-    tried = anyio.run(try_provider, provider, model)
+    done = anyio.run(connect_provider, provider, key, model)
+    talk(f"Stored the key for {provider} in the {done.place}.")
+    if done.shadowed_by is not None:
+        talk(f"{done.shadowed_by} is set and wins over the stored key; it was not tried.")
+        return exits.OK
+    tried = done.tried
+    assert tried is not None
     if as_json:
         json_line([{"provider": provider, "ok": tried.ok, "message": tried.message}])
     talk(tried.message)

@@ -8,21 +8,26 @@ from typing import Any
 import anyio
 import click
 
-from bridle.app.catalog import list_models
+from bridle.app.catalog import describe_model, list_models, pull_model
 from bridle.app.records import open_records
 from bridle.surfaces.cli.options import json_option, store_option
-from bridle.surfaces.cli.output import json_line, table, talk
+from bridle.surfaces.cli.output import data, json_line, table, talk
 
 MILLION = 1_000_000
 
 
-@click.command(epilog="Example: bridle models --ready")
+@click.group(invoke_without_command=True, epilog="Example: bridle models --ready")
 @click.option("--ready", is_flag=True, help="Only those whose key is there.")
 @click.option("--provider", help="Only those of one provider.")
 @json_option
 @store_option
-def command(ready: bool, provider: str | None, as_json: bool, store: str | None) -> None:
+@click.pass_context
+def command(
+    ctx: click.Context, ready: bool, provider: str | None, as_json: bool, store: str | None
+) -> None:
     """List models: id, context window, price, whether a key is there, and how often used."""
+    if ctx.invoked_subcommand is not None:
+        return
     rows = [
         row
         for row in list_models(anyio.run(_use_counts, store))
@@ -48,6 +53,26 @@ def command(ready: bool, provider: str | None, as_json: bool, store: str | None)
             for row in rows
         ],
     )
+
+
+@command.command("pull", epilog="Example: bridle models pull smollm2")
+@click.argument("name")
+def pull(name: str) -> None:
+    """Fetch the weights of the local model NAME, check them, and keep them in the data directory.
+
+    Running it takes the extra: pip install 'bridle[local]'.
+    """
+    last = [""]
+
+    def show(progress: Any) -> None:
+        text = f"{progress.stage} {100 * progress.done // max(progress.total, 1)} %"
+        if text != last[0]:
+            last[0] = text
+            talk(text)
+
+    place = pull_model(name, show)
+    talk(f"{name} is at {place}. {describe_model(name)}")
+    data(f"local/{name}")
 
 
 def _usd(per_token: float | None) -> str:
