@@ -68,7 +68,7 @@ def main() -> None:
     with scratch() as home, serving(SCRIPT, log=True) as server:
         floor_argv = [PYTHON, str(Path(__file__).parent / "floor_agent.py")]
         floor = measure(server, [*floor_argv, str(server.port), TASK], home)
-        run = [BRIDLE, "run", TASK, "--model", "openai/served-model", "--profile", "yolo"]
+        run = [BRIDLE, "run", TASK, "--model", "openai/gpt-4o-mini", "--profile", "yolo"]
         ours = measure(server, [*run, "--sandbox", "bubblewrap"], home)
         bare = measure(server, [*run, "--sandbox", "none"], home)
     heads = ["", "CPU ms", "wall ms", "RSS MB", "kB sent", "first request kB"]

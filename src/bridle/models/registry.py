@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -175,6 +174,7 @@ class ModelRegistry:
         return any(row.id == name for row in prices.rows(provider))
 
     def _unknown(self, name: str) -> str:
+        from difflib import get_close_matches
 
         told = f"No provider is known for the model {name!r}; write provider/model."
         if ":" in name and name.partition(":")[0] in self.endpoints.names():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bridle.permissions import paths
 from bridle.permissions.patterns import SHELL_TOOLS, Pattern, canonical, names_tool, parse
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from bridle.permissions.parts import Shell
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from bridle.types.tools import CallFacts, Category
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Fixed, frozen=True):
     """What one stage says of a call or of a part of it."""
 
     effect: Literal["allow", "notify", "ask", "deny"]
@@ -27,8 +26,7 @@ class Finding:
     part: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(Fixed, frozen=True, kw_only=True):
     """Everything that the stages look at."""
 
     tool: str

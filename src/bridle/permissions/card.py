@@ -5,7 +5,6 @@ Everything on it is shown to a person, so what could mislead the eye is written 
 
 from __future__ import annotations
 
-import difflib
 import unicodedata
 from typing import TYPE_CHECKING
 
@@ -134,6 +133,8 @@ def _cut(text: str) -> str:
 
 
 def _diff(call: Call, before: str | None) -> str | None:
+    import difflib
+
     args = call.facts.args or {}
     old, new = args.get("old"), args.get("new")
     if not (isinstance(old, str) and isinstance(new, str)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bridle.permissions import paths
@@ -17,6 +16,7 @@ from bridle.permissions.shell.programs import (
     read_operands,
 )
 from bridle.permissions.shell.variables import danger
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +34,7 @@ _QUIET_GIT = names(
 _TALKERS = names("echo printf test [ true false : find which type pwd env")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Fixed, frozen=True):
     """Where a path may lead: every directory that it may be relative to gives one. None: unknown.
 
     `head` is how a path begins that is not known to its end.
@@ -46,8 +45,7 @@ class Place:
     head: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Fixed, frozen=True):
     """One thing that must be allowed before the command line may run.
 
     A `command` has `effects` that a prefix does not cover, and `places` that it may change.

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
-import yaml
 
 from bridle.errors import SpecError, suggest
 from bridle.spec.model import HarnessSpec
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    import yaml
 
 SPEC_NAME = "harness.yaml"
 MAX_BYTES = 1_000_000
@@ -30,6 +30,8 @@ def find_spec(directory: Path) -> Path | None:
 
 def field_lines(path: Path) -> Callable[[str], str | None]:
     """Tells `file:line` of a field, such as `execution_policy.permissions[0]`."""
+    import yaml
+
     node = yaml.compose(path.read_text("utf-8"), Loader=yaml.SafeLoader)
     lines = _lines(node) if node is not None else {}
 

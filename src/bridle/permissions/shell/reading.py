@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bridle.permissions.shell.facts import HOLE
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,16 +16,14 @@ if TYPE_CHECKING:
     from bridle.permissions.shell.tree import Dialect
 
 
-@dataclass(frozen=True, slots=True)
-class Inner:
+class Inner(Fixed, frozen=True):
     """A command that another one runs; `offset` is where its words begin in the outer's."""
 
     words: tuple[Word, ...]
     offset: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Fixed, frozen=True, kw_only=True):
     """What follows from a command's words.
 
     `kind` is how the command itself counts: a `wrapper` needs no permission of its own, `neutral`
@@ -50,7 +50,7 @@ class Reading:
 
     def counted(self) -> Reading:
         """The same, as a command that needs a permission of its own."""
-        return replace(self, kind="command")
+        return msgspec.structs.replace(self, kind="command")
 
 
 def unread(words: Sequence[Word], reason: str) -> Reading:
