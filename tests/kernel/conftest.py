@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from bridle import Harness
@@ -16,10 +17,10 @@ Opened = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
-async def replayed(tmp_path: Path) -> AsyncIterator[None]:
+def replayed(tmp_path: Path) -> Iterator[None]:
     yield
     for path in sorted(tmp_path.glob("**/*.db")):
-        for found in await replay_all(path):
+        for found in anyio.run(replay_all, path):
             assert found.divergence is None, str(found.divergence)
             assert found.equal, f"{found.thread_id}: {found.hash} is not {found.recorded_hash}"
 
