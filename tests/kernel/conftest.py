@@ -1,4 +1,7 @@
-"""Every thread that a kernel test leaves in a `.db` file is replayed when the test is over."""
+"""Every thread that a kernel test leaves in a `.db` file is replayed when the test is over.
+
+Its rows and its ledger must be what its events say, too.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import pytest
 
 from bridle import Harness
 from support.kernel import make_harness, replay_all
+from support.stores import check_projections
 
 Opened = Callable[..., Any]
 
@@ -20,6 +24,7 @@ Opened = Callable[..., Any]
 def replayed(tmp_path: Path) -> Iterator[None]:
     yield
     for path in sorted(tmp_path.glob("**/*.db")):
+        check_projections(path)
         for found in anyio.run(replay_all, path):
             assert found.divergence is None, str(found.divergence)
             assert found.equal, f"{found.thread_id}: {found.hash} is not {found.recorded_hash}"

@@ -12,10 +12,11 @@ from bridle.ports.clock import SystemClock
 from bridle.ports.store import Append, Batch
 from bridle.store.projections import project
 from bridle.store.sqlite.opening import migrate
+from bridle.store.sqlite.salvage import restore_ledger
 from bridle.store.sqlite.store import SqliteStore
 from bridle.store.sqlite.write import insert_thread
 from bridle.types.content import Text
-from bridle.types.events import Event, InputAdmitted, Noted, ThreadCreated
+from bridle.types.events import Event, InputAdmitted, Noted, ThreadCreated, decode_event
 from bridle.types.ops import Send
 from bridle.types.threads import Owner, Thread
 
@@ -86,3 +87,33 @@ def refold(events: list[Any]) -> dict[str, list[Any]]:
         return rows(fresh)
     finally:
         fresh.close()
+
+
+def ledger(db: sqlite3.Connection) -> list[Any]:
+    """Every account, rounded to what sums of floats keep."""
+    query = (
+        "select id, parent_id, max_usd, max_tokens, round(spent_usd, 9), spent_tokens, "
+        "round(reserved_usd, 9), reserved_tokens from accounts order by id"
+    )
+    return db.execute(query).fetchall()
+
+
+def check_projections(path: Path) -> None:
+    """Rows and ledger of a file are what its logs say."""
+    db = sqlite3.connect(path)
+    try:
+        check_rows(db)
+    finally:
+        db.close()
+
+
+def check_rows(db: sqlite3.Connection) -> None:
+    """Made anew from the events, rows and ledger are the same."""
+    bodies = db.execute("select body from events order by thread_id, seq").fetchall()
+    events = [decode_event(body) for (body,) in bodies]
+    assert rows(db) == refold(events)
+    fresh = sqlite3.connect(":memory:", isolation_level=None)
+    migrate(fresh)
+    restore_ledger(fresh, events)
+    assert ledger(db) == ledger(fresh)
+    fresh.close()
