@@ -1,25 +1,31 @@
-"""Every thread that a kernel test leaves in a `.db` file is replayed when the test is over."""
+"""Every thread that a kernel test leaves in a `.db` file is replayed when the test is over.
+
+Its rows and its ledger must be what its events say, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from bridle import Harness
 from support.kernel import make_harness, replay_all
+from support.stores import check_projections
 
 Opened = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
-async def replayed(tmp_path: Path) -> AsyncIterator[None]:
+def replayed(tmp_path: Path) -> Iterator[None]:
     yield
     for path in sorted(tmp_path.glob("**/*.db")):
-        for found in await replay_all(path):
+        check_projections(path)
+        for found in anyio.run(replay_all, path):
             assert found.divergence is None, str(found.divergence)
             assert found.equal, f"{found.thread_id}: {found.hash} is not {found.recorded_hash}"
 

@@ -50,9 +50,15 @@ class Lane:
     """Runs work on a connection in a thread of its own; `transactional` groups it into commits."""
 
     def __init__(
-        self, connect: Callable[[], sqlite3.Connection], *, name: str, transactional: bool
+        self,
+        connect: Callable[[], sqlite3.Connection],
+        *,
+        name: str,
+        transactional: bool,
+        failure: Callable[[sqlite3.Error], StoreError],
     ) -> None:
         self._connect = connect
+        self._failure = failure
         self._transactional = transactional
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
@@ -91,7 +97,7 @@ class Lane:
                 try:
                     connection = connection or self._connect()
                 except Exception as error:  # noqa: BLE001 - handed to the waiting tasks
-                    _fail(group, error)
+                    self._fail(group, error)
                 else:
                     self._run_group(connection, group)
                 for job in group:
@@ -117,18 +123,18 @@ class Lane:
     def _run_group(self, connection: sqlite3.Connection, group: list[_Job]) -> None:
         if not self._transactional:
             for job in group:
-                _attempt(job, connection)
+                self._attempt(job, connection)
             return
         try:
             self._set_sync(connection, full=any(job.durable for job in group))
             connection.execute("begin immediate")
             if len(group) == 1:
-                _attempt(group[0], connection)
+                self._attempt(group[0], connection)
                 connection.execute("commit" if group[0].error is None else "rollback")
             else:
                 for job in group:
                     connection.execute("savepoint job")
-                    _attempt(job, connection)
+                    self._attempt(job, connection)
                     if job.error is not None:
                         connection.execute("rollback to job")
                     connection.execute("release job")
@@ -136,7 +142,7 @@ class Lane:
         except Exception as error:  # noqa: BLE001 - handed to the waiting tasks
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("rollback")
-            _fail(group, error)
+            self._fail(group, error)
 
     def _set_sync(self, connection: sqlite3.Connection, *, full: bool) -> None:
         wanted = "full" if full else "normal"
@@ -146,23 +152,20 @@ class Lane:
         if full:
             self.syncs += 1
 
+    def _attempt(self, job: _Job, connection: sqlite3.Connection) -> None:
+        try:
+            job.result = job.work(connection)
+        except Exception as error:  # noqa: BLE001 - handed to the waiting task
+            job.error = self._translated(error)
 
-def _attempt(job: _Job, connection: sqlite3.Connection) -> None:
-    try:
-        job.result = job.work(connection)
-    except Exception as error:  # noqa: BLE001 - handed to the waiting task
-        job.error = _translated(error)
+    def _fail(self, group: list[_Job], error: Exception) -> None:
+        for job in group:
+            job.result = None
+            job.error = self._translated(error)
 
-
-def _fail(group: list[_Job], error: Exception) -> None:
-    for job in group:
-        job.result = None
-        job.error = _translated(error)
-
-
-def _translated(error: Exception) -> BaseException:
-    if isinstance(error, sqlite3.Error):
-        translated = StoreError(f"The store failed: {error}")
-        translated.__cause__ = error
-        return translated
-    return error
+    def _translated(self, error: Exception) -> BaseException:
+        if isinstance(error, sqlite3.Error):
+            translated = self._failure(error)
+            translated.__cause__ = error
+            return translated
+        return error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,7 +13,6 @@ from bridle.types.runs import PendingRow, RunPlace, RunRow
 from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Collection, Sequence
 
 CHUNK = 500
@@ -27,6 +27,12 @@ _THREAD = (
 _PENDING = "select id, kind, run_id, thread_id, call_id, tool, args, card, created_at from pending "
 
 
+class DamagedRecord(sqlite3.DatabaseError):
+    """A row that SQLite gives out and that is not what was written."""
+
+    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+
+
 def events(
     db: sqlite3.Connection, thread_id: str, after: int, limit: int | None
 ) -> list[DurableEvent]:
@@ -35,7 +41,15 @@ def events(
         "select body from events where thread_id = ? and seq > ? order by seq limit ?",
         (thread_id, after, -1 if limit is None else limit),
     )
-    return [decode_event(body) for (body,) in rows]
+    return [_decoded(thread_id, body) for (body,) in rows]
+
+
+def _decoded(thread_id: str, body: bytes) -> DurableEvent:
+    try:
+        return decode_event(body)
+    except msgspec.DecodeError as error:
+        start = body[:80].decode("utf-8", "replace")
+        raise DamagedRecord(f"a record of {thread_id} cannot be read: {error}: {start}…") from error
 
 
 def records(db: sqlite3.Connection, thread_id: str) -> list[tuple[int, str, bytes]]:

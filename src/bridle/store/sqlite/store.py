@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import sqlite3
+import threading
 from typing import TYPE_CHECKING, Any
 
 from bridle.errors import StoreError
 from bridle.ports.clock import Clock, iso
 from bridle.ports.store import Batch, Head
 from bridle.store.owner import owner_is_alive
-from bridle.store.schema import MIGRATIONS
 from bridle.store.sqlite import leases, read, write
 from bridle.store.sqlite.lane import Lane
+from bridle.store.sqlite.opening import connect, connect_checked, damage, mark_damaged, migrate
 from bridle.types.chain import GENESIS
 
 if TYPE_CHECKING:
@@ -23,25 +26,25 @@ if TYPE_CHECKING:
     from bridle.types.runs import PendingRow, RunPlace, RunRow
     from bridle.types.threads import Lease, Owner, Thread
 
-BUSY_SECONDS = 30.0
+log = logging.getLogger("bridle.store")
 
 
 class SqliteStore:
     """One database: a file that many processes share, or memory for this process alone.
 
     A writing lane groups commits; a reading lane answers queries from its own connection, so a
-    long read never delays a commit. In memory both are the same lane.
+    long read never delays a commit. In memory both are the same lane. `notices` tells what was
+    dropped when a damaged file was opened.
     """
 
     def __init__(self, path: Path | None, *, clock: Clock) -> None:
         self._clock = clock
         self._path = path
-        self._writer = Lane(self._open, name="bridle-store-writer", transactional=True)
-        self._reader = (
-            self._writer
-            if path is None
-            else Lane(self._open, name="bridle-store-reader", transactional=False)
-        )
+        self._opening = threading.Lock()
+        self._checked = False
+        self.notices: list[str] = []
+        self._writer = self._lane("writer", transactional=True)
+        self._reader = self._writer if path is None else self._lane("reader", transactional=False)
 
     @property
     def syncs(self) -> int:
@@ -168,43 +171,38 @@ class SqliteStore:
         if self._reader is not self._writer:
             await self._reader.close()
 
+    def _lane(self, name: str, *, transactional: bool) -> Lane:
+        return Lane(
+            self._open,
+            name=f"bridle-store-{name}",
+            transactional=transactional,
+            failure=self._failure,
+        )
+
     def _open(self) -> sqlite3.Connection:
         if self._path is None:
             db = sqlite3.connect(":memory:", isolation_level=None)
-        else:
-            try:
-                self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                self._path.touch(mode=0o600, exist_ok=True)
-            except OSError as error:
-                raise StoreError(f"The store {self._path} cannot be opened: {error}") from error
-            db = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
-            db.execute("pragma journal_mode = wal")
-        migrate(db)
+            migrate(db)
+            return db
+        with self._opening:  # the first lane makes sure that the file is whole
+            if self._checked:
+                return connect(self._path)
+            stamp = iso(self._clock.now()).replace(":", "")
+            db, told = connect_checked(self._path, stamp=stamp)
+            self._checked = True
+        for notice in told:
+            log.warning("%s", notice)
+        self.notices.extend(told)
         return db
 
-
-def migrate(db: sqlite3.Connection) -> None:
-    """Bring the tables up to date; a newer database than this program is refused."""
-    version = _version(db)
-    if version == len(MIGRATIONS):
-        return
-    if version > len(MIGRATIONS):
-        raise StoreError(
-            f"The store was written by a newer Bridle (schema {version}, this one knows "
-            f"{len(MIGRATIONS)}). Update Bridle."
+    def _failure(self, error: sqlite3.Error) -> StoreError:
+        """What an error of SQLite means for its user."""
+        why = damage(error)
+        if why is None or self._path is None:
+            return StoreError(f"The store failed: {error}")
+        with contextlib.suppress(OSError):
+            mark_damaged(self._path)
+        return StoreError(
+            f"The store {self._path} is damaged ({why}). Stop what uses it and start again: the "
+            "file is then set aside and every complete record is kept."
         )
-    db.execute("begin immediate")
-    try:
-        for number in range(_version(db), len(MIGRATIONS)):  # another process may have begun
-            for statement in MIGRATIONS[number].split(";"):
-                if statement.strip():
-                    db.execute(statement)
-            db.execute(f"pragma user_version = {number + 1}")
-        db.execute("commit")
-    except BaseException:
-        db.execute("rollback")
-        raise
-
-
-def _version(db: sqlite3.Connection) -> int:
-    return int(db.execute("pragma user_version").fetchone()[0])

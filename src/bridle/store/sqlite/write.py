@@ -27,7 +27,7 @@ from bridle.types.ledger import DUST_USD
 if TYPE_CHECKING:
     import sqlite3
 
-    from bridle.ports.store import Append, Batch, Reservation, Spent
+    from bridle.ports.store import Append, Batch, Reservation
     from bridle.types.ledger import Account
     from bridle.types.threads import Thread
 
@@ -39,9 +39,9 @@ def commit(db: sqlite3.Connection, batch: Batch, at: str) -> tuple[DurableEvent,
     for blob in batch.blobs:
         db.execute("insert or ignore into blobs (hash, body) values (?, ?)", (digest(blob), blob))
     for account in batch.accounts:
-        _open_account(db, account)
+        open_account(db, account)
     for spent in batch.spent:
-        _settle(db, spent)
+        settle(db, spent.reservation, spent.tokens, spent.usd)
     if batch.reserve is not None:
         _reserve(db, batch.reserve)
     stamped: list[DurableEvent] = []
@@ -58,7 +58,7 @@ def _append(db: sqlite3.Connection, append: Append, at: str) -> list[DurableEven
     if row is None:
         if not (append.events and isinstance(append.events[0], ThreadCreated)):
             raise StoreError(f"There is no thread {append.thread_id}.")
-        _insert_thread(db, append.thread_id, append.events[0].thread, at)
+        insert_thread(db, append.thread_id, append.events[0].thread, at)
         row = (0, GENESIS, 0, 0)
     seq, head, epoch, deleted = row
     if append.epoch is not None and append.epoch != epoch:
@@ -123,7 +123,8 @@ def _known(db: sqlite3.Connection, thread_id: str, event: Event) -> bool:
     return False
 
 
-def _insert_thread(db: sqlite3.Connection, thread_id: str, thread: Thread, at: str) -> None:
+def insert_thread(db: sqlite3.Connection, thread_id: str, thread: Thread, at: str) -> None:
+    """Make the row of a thread that begins."""
     db.execute(
         "insert into threads (id, resource_id, title, harness_id, workspace, parent_thread, "
         "parent_run, parent_call, depth, hidden, metadata, created_at, updated_at, head_hash) "
@@ -147,7 +148,8 @@ def _insert_thread(db: sqlite3.Connection, thread_id: str, thread: Thread, at: s
     )
 
 
-def _open_account(db: sqlite3.Connection, account: Account) -> None:
+def open_account(db: sqlite3.Connection, account: Account) -> None:
+    """Make an account, unless it exists."""
     db.execute(
         "insert or ignore into accounts (id, parent_id, max_usd, max_tokens) values (?, ?, ?, ?)",
         (account.id, account.parent_id, account.max_usd, account.max_tokens),
@@ -181,25 +183,41 @@ def _reserve(db: sqlite3.Connection, wanted: Reservation) -> None:
         )
         if done.rowcount != 1:
             raise BudgetBlocked(f"The budget of {account_id} has no room.", final=False)
+    _insert_reservation(db, wanted)
+
+
+def put_reservation(db: sqlite3.Connection, wanted: Reservation) -> None:
+    """Set room aside as it was recorded, whatever the caps say."""
+    for account_id in _chain(db, wanted.account):
+        db.execute(
+            "update accounts set reserved_usd = reserved_usd + ?, "
+            "reserved_tokens = reserved_tokens + ? where id = ?",
+            (wanted.usd, wanted.tokens, account_id),
+        )
+    _insert_reservation(db, wanted)
+
+
+def _insert_reservation(db: sqlite3.Connection, wanted: Reservation) -> None:
     db.execute(
         "insert into reservations (id, account, tokens, usd) values (?, ?, ?, ?)",
         (wanted.id, wanted.account, wanted.tokens, wanted.usd),
     )
 
 
-def _settle(db: sqlite3.Connection, spent: Spent) -> None:
+def settle(db: sqlite3.Connection, reservation: str, tokens: int, usd: float) -> None:
+    """Turn a reservation into what was spent; a second time changes nothing."""
     row = db.execute(
         "update reservations set settled = 1 where id = ? and settled = 0 "
         "returning account, tokens, usd",
-        (spent.reservation,),
+        (reservation,),
     ).fetchone()
     if row is None:
         return
-    account, tokens, usd = row
+    account, reserved_tokens, reserved_usd = row
     for account_id in _chain(db, account):
         db.execute(
             "update accounts set reserved_usd = max(0, reserved_usd - ?), "
             "reserved_tokens = reserved_tokens - ?, spent_usd = spent_usd + ?, "
             "spent_tokens = spent_tokens + ? where id = ?",
-            (usd, tokens, spent.usd, spent.tokens, account_id),
+            (reserved_usd, reserved_tokens, usd, tokens, account_id),
         )
