@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from bridle.permissions import paths
 from bridle.permissions.call import Finding, concerns
 from bridle.permissions.hosts import host_allowed
 from bridle.permissions.shell.facts import HOLE
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bridle.permissions.call import Call
     from bridle.permissions.parts import Part, Shell
 
-_PIECES = re.compile(r"[=,:@]")
+_PIECES = lazy(r"[=,:@]")
 
 
 def out_of_scope(call: Call) -> Finding | None:

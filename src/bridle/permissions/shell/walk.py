@@ -17,6 +17,7 @@ from bridle.permissions.shell.values import value
 from bridle.permissions.shell.words import MAX_DEPTH
 from bridle.permissions.shell.wrappers import unwrap
 from bridle.types.base import Fixed
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
 MAX_COMMANDS = 1000
 MAX_WORDS = 5000
-_RANGE = re.compile(r"\{-?[0-9]+\.\.-?[0-9]+(?:\.\.-?[0-9]+)?\}")
+_RANGE = lazy(r"\{-?[0-9]+\.\.-?[0-9]+(?:\.\.-?[0-9]+)?\}")
 _COMPARISONS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_IDENTIFIER = lazy(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Where(Fixed, frozen=True):
