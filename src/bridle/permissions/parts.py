@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from bridle.permissions import paths
 from bridle.permissions.shell.effects import Effect
-from bridle.permissions.shell.facts import HOLE, names
+from bridle.permissions.shell.facts import HOLE, SimpleCommand, names
 from bridle.permissions.shell.programs import (
     PATTERN_READERS,
     READERS,
@@ -21,7 +22,7 @@ from bridle.permissions.shell.variables import danger
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bridle.permissions.shell.facts import Analysis, Assignment, SimpleCommand, Word
+    from bridle.permissions.shell.facts import Analysis, Assignment, Word
     from bridle.types.permissions import Policy
 
 REMOTE = names("ssh docker podman kubectl")
@@ -34,8 +35,7 @@ _QUIET_GIT = names(
 _TALKERS = names("echo printf test [ true false : find which type pwd env")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where a path may lead: every directory that it may be relative to gives one. None: unknown.
 
     `head` is how a path begins that is not known to its end.
@@ -46,8 +46,7 @@ class Place:
     head: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """One thing that must be allowed before the command line may run.
 
     A `command` has `effects` that a prefix does not cover, and `places` that it may change.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from bridle.permissions.call import Finding, concerns, holds
 from bridle.permissions.commands import allows, spells

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
+
+from bridle.permissions.shell.facts import Word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bridle.permissions.shell.facts import Word
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The options that a program has, as far as they must be told apart.
 
     Letters of `values` take a value, those of `attached` only one without a blank, those of
@@ -30,12 +30,11 @@ class Options:
     numbers: bool = False
 
 
-@dataclass(slots=True)
-class Skipped:
+class Skipped(msgspec.Struct):
     """Where the options end, what values they had, and why that is not certain."""
 
     at: int
-    given: dict[str, Word | str] = field(default_factory=dict)
+    given: dict[str, Word | str] = {}
     problem: str | None = None
 
 

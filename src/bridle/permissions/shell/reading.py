@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bridle.permissions.shell.facts import HOLE
+import msgspec
+
+from bridle.permissions.shell.facts import HOLE, Assignment, Role, Word
+from bridle.permissions.shell.tree import Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bridle.permissions.shell.facts import Assignment, Role, Word
-    from bridle.permissions.shell.tree import Dialect
 
-
-@dataclass(frozen=True, slots=True)
-class Inner:
+class Inner(msgspec.Struct, frozen=True):
     """A command that another one runs; `offset` is where its words begin in the outer's."""
 
     words: tuple[Word, ...]
     offset: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """What follows from a command's words.
 
     `kind` is how the command itself counts: a `wrapper` needs no permission of its own, `neutral`
@@ -50,7 +47,7 @@ class Reading:
 
     def counted(self) -> Reading:
         """The same, as a command that needs a permission of its own."""
-        return replace(self, kind="command")
+        return msgspec.structs.replace(self, kind="command")
 
 
 def unread(words: Sequence[Word], reason: str) -> Reading:

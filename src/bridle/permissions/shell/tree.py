@@ -5,8 +5,9 @@ The reader makes these, the walk reads them; nobody else needs them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 PieceKind = Literal[
     "text", "quoted", "variable", "command", "process", "arithmetic", "ansi", "locale", "array"
@@ -23,8 +24,7 @@ class Unreadable(Exception):
         super().__init__(f"{reason} at {at}")
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True):
     """A part of a word: text as it will be, or something that the shell computes.
 
     `text` is the value of text, the name of a variable, the expression of an arithmetic piece or
@@ -43,8 +43,7 @@ class Piece:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RawWord:
+class RawWord(msgspec.Struct, frozen=True):
     """One word as written, with the places where it begins and ends."""
 
     pieces: tuple[Piece, ...]
@@ -59,8 +58,7 @@ class RawWord:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Assign:
+class Assign(msgspec.Struct, frozen=True):
     """`name=value`, `name+=value`, `name[key]=value` or `name=(words)`."""
 
     name: str
@@ -69,8 +67,7 @@ class Assign:
     raw: str
 
 
-@dataclass(slots=True)
-class Heredoc:
+class Heredoc(msgspec.Struct):
     """A here-document; its body is filled in where the next line begins."""
 
     delimiter: str
@@ -79,8 +76,7 @@ class Heredoc:
     body: RawWord | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Redirection:
+class Redirection(msgspec.Struct, frozen=True):
     """An operator and its target."""
 
     operator: str
@@ -88,8 +84,7 @@ class Redirection:
     descriptor: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Simple:
+class Simple(msgspec.Struct, frozen=True):
     """Assignments, words and redirections up to the next operator."""
 
     assigns: tuple[Assign, ...]
@@ -115,8 +110,7 @@ CompoundKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Compound:
+class Compound(msgspec.Struct, frozen=True):
     """Everything that holds other commands; `words` are those it evaluates itself.
 
     `name` is the variable of a loop or the name of a function; `only_bash` is set where other

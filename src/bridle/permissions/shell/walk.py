@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from bridle.permissions.shell.builtins import read_builtin
 from bridle.permissions.shell.facts import HOLE, Assignment, Redirect, SimpleCommand, Word
 from bridle.permissions.shell.notes import Notes
 from bridle.permissions.shell.numbers import is_number
 from bridle.permissions.shell.reader import Reader
-from bridle.permissions.shell.tree import Compound, Heredoc, RawWord, Simple, Unreadable
+from bridle.permissions.shell.tree import Compound, Dialect, Heredoc, RawWord, Simple, Unreadable
 from bridle.permissions.shell.values import value
 from bridle.permissions.shell.words import MAX_DEPTH
 from bridle.permissions.shell.wrappers import unwrap
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from bridle.permissions.shell.facts import Mode
     from bridle.permissions.shell.reading import Reading
-    from bridle.permissions.shell.tree import Dialect, Node, Piece, Redirection
+    from bridle.permissions.shell.tree import Node, Piece, Redirection
 
 MAX_COMMANDS = 1000
 MAX_WORDS = 5000
@@ -30,8 +32,7 @@ _COMPARISONS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(msgspec.Struct, frozen=True):
     """What surrounds a command."""
 
     dialect: Dialect = "bash"
@@ -41,8 +42,7 @@ class Where:
     via: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """One command before it is read: its words and what is set up for it."""
 
     words: tuple[Word, ...]
