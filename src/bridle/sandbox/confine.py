@@ -8,8 +8,8 @@ from __future__ import annotations
 import ctypes
 import os
 import stat
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # typing itself costs more than this module
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
