@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "models": ("models", "List models, prices and keys."),
     "connect": ("connect", "Store a provider's key and try it."),
     "replay": ("replay", "Run a run again from its log and compare."),
+    "verify": ("verify", "Check that a run's record was not changed."),
 }
 
 
