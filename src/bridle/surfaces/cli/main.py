@@ -28,6 +28,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "connect": ("connect", "Store a provider's key and try it."),
     "replay": ("replay", "Run a run again from its log and compare."),
     "verify": ("verify", "Check that a run's record was not changed."),
+    "why": ("why", "Tell why an event happened, and what would change it."),
+    "evidence": ("evidence", "Show what a run was asked, did, changed and spent."),
+    "cost": ("cost", "Add up tokens and money."),
 }
 
 
