@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("verify", "Check that a run's record was not changed."),
     "why": ("why", "Tell why an event happened, and what would change it."),
     "evidence": ("evidence", "Show what a run was asked, did, changed and spent."),
+    "graph": ("graph", "Draw a run: steps, calls, subagents."),
     "cost": ("cost", "Add up tokens and money."),
 }
 
