@@ -122,12 +122,12 @@ def as_svg(graph: Graph) -> str:
             middle = _top(target) + HEIGHT / 2
             parts.append(f'<path d="M{x:.0f} {bottom} V{middle:.0f} H{_left(target):.0f}"/>')
         elif edge.kind == "parallel":
-            x = max(_left(p) + _width(p.node) for p in (source, target))
+            edge_x = max(_left(p) + _width(p.node) for p in (source, target))
             a, b = _top(source) + HEIGHT / 2, _top(target) + HEIGHT / 2
             near, far = _left(source) + _width(source.node), _left(target) + _width(target.node)
             parts.append(
                 f'<path stroke="#3949ab" stroke-dasharray="3 3" '
-                f'd="M{near:.0f} {a:.0f} H{x + 14:.0f} V{b:.0f} H{far:.0f}">'
+                f'd="M{near:.0f} {a:.0f} H{edge_x + 14:.0f} V{b:.0f} H{far:.0f}">'
                 "<title>parallel</title></path>"
             )
     parts.append('</g><g font-family="ui-monospace, monospace" font-size="12" fill="#1b1b1f">')

@@ -12,9 +12,9 @@ LENGTH = 100
 
 
 def short(text: str, length: int = LENGTH) -> str:
-    """The first line of a text, cut."""
+    """The first line of a text, cut, with nothing in it that could move a terminal's cursor."""
     lines = text.strip().splitlines()
-    line = lines[0] if lines else ""
+    line = "".join(c if c.isprintable() else " " for c in lines[0]) if lines else ""
     return line if len(line) <= length else line[: length - 1] + "…"
 
 

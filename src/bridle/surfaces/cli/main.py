@@ -32,6 +32,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "evidence": ("evidence", "Show what a run was asked, did, changed and spent."),
     "graph": ("graph", "Draw a run: steps, calls, subagents."),
     "cost": ("cost", "Add up tokens and money."),
+    "policy": ("policy", "Explain, test and learn what is allowed."),
+    "backtest": ("backtest", "Decide the calls of past runs with another policy."),
+    "explain": ("explain", "Print what the project's spec means."),
+    "validate": ("validate", "Check a harness.yaml and run its policy tests."),
 }
 
 

@@ -10,9 +10,9 @@ import msgspec
 
 from bridle.app.looking import why_event
 from bridle.app.records import open_records
-from bridle.runs.why import Verdicts, trace_lines
 from bridle.surfaces.cli.options import json_option, store_option
 from bridle.surfaces.cli.output import data, json_line
+from bridle.surfaces.cli.rulings import show_decision
 
 if TYPE_CHECKING:
     from bridle.runs.why import Why
@@ -34,30 +34,11 @@ def command(event: str, as_json: bool, store: str | None) -> None:
         return
     data(f"{found.id} {found.type} {found.what}".rstrip())
     if found.decision is not None:
-        _decision(found.decision)
+        show_decision(found.decision)
     if found.causes:
         data("because of")
         for cause in found.causes:
             data(f"  {cause.id.rpartition('.')[2]:>5} {cause.type:<22} {cause.what}".rstrip())
-
-
-def _decision(found: Verdicts) -> None:
-    data(f"decision  {found.effect}")
-    data(f"rule      {found.rule}")
-    data(f"layer     {found.layer}")
-    if found.source is not None:
-        data(f"written   {found.source}")
-    if found.reason is not None:
-        data(f"reason    {found.reason}")
-    if found.answered is not None:
-        data(f"answered  {found.answered}")
-    data("steps")
-    for line in trace_lines(found):
-        data(f"  {line}")
-    if found.flip is not None:
-        data(f"to flip   {found.flip} (gives {found.flip_gives})")
-    else:
-        data("to flip   no change of the rules does; it is not up to them")
 
 
 async def _why(url: str | None, name: str) -> Why:
