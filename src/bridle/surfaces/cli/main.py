@@ -36,6 +36,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "backtest": ("backtest", "Decide the calls of past runs with another policy."),
     "explain": ("explain", "Print what the project's spec means."),
     "validate": ("validate", "Check a harness.yaml and run its policy tests."),
+    "tail": ("tail", "Follow the events of all threads."),
+    "config": ("config", "Print the settings that hold here, and their origin."),
+    "schema": ("schema", "Print JSON Schemas of events and spec."),
+    "completion": ("completion", "Print a shell's completion script."),
 }
 
 
