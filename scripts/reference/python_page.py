@@ -13,8 +13,8 @@ from markdown import code, default_of, doc_of, flat, written
 
 import bridle
 import bridle.testing
-from bridle.app.events import SessionEvents
-from bridle.app.threads import SessionThreads, ThreadSettings
+from bridle.app.parts.events import SessionEvents
+from bridle.app.parts.threads import SessionThreads, ThreadSettings
 
 PYTHON_INTRO = """# Python
 
