@@ -13,8 +13,16 @@ from markdown import code, default_of, doc_of, flat, written
 
 import bridle
 import bridle.testing
-from bridle.app.events import SessionEvents
-from bridle.app.threads import SessionThreads, ThreadSettings
+from bridle.app.parts.checkpoints import SessionCheckpoints
+from bridle.app.parts.events import SessionEvents
+from bridle.app.parts.models import SessionModels
+from bridle.app.parts.modes import SessionModes
+from bridle.app.parts.permissions import SessionPermissions
+from bridle.app.parts.state import SessionState
+from bridle.app.parts.subagents import SessionSubagents
+from bridle.app.parts.tasks import SessionTasks
+from bridle.app.parts.threads import SessionThreads, ThreadSettings
+from bridle.app.parts.workspace import SessionWorkspace
 
 PYTHON_INTRO = """# Python
 
@@ -31,6 +39,14 @@ PARTS: dict[str, dict[str, type]] = {
         "session.threads": SessionThreads,
         "session.threads.settings": ThreadSettings,
         "session.events": SessionEvents,
+        "session.modes": SessionModes,
+        "session.models": SessionModels,
+        "session.state": SessionState,
+        "session.permissions": SessionPermissions,
+        "session.tasks": SessionTasks,
+        "session.subagents": SessionSubagents,
+        "session.workspace": SessionWorkspace,
+        "session.checkpoints": SessionCheckpoints,
     }
 }
 
