@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bridle.types.base import Fixed, Moving
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 NAMES: tuple[tuple[str, ...], ...] = (("AGENTS.md",), ("CLAUDE.md", "CLAUDE.local.md"))
 MAX_CHARACTERS = 32_000
 MAX_DEPTH = 5
-_IMPORT = re.compile(r"^@(\S+)\s*$", re.MULTILINE)
+_IMPORT = lazy(r"^@(\S+)\s*$", re.MULTILINE)
 
 
 class Loaded(Fixed, frozen=True):

@@ -16,6 +16,7 @@ from bridle.errors import ConfigError, suggest
 from bridle.models.catalog import PROVIDERS, Provider, Wire
 from bridle.models.prices import PerMillion
 from bridle.types.base import Fixed
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,7 @@ Origin = Literal["default", "environment", "config"]
 RESERVED = ("embedded", "local", "replay", "scripted")
 """Prefixes of model ids that need no server."""
 
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+NAME = lazy(r"[a-z0-9][a-z0-9_-]*")
 
 
 class ModelConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bridle.errors import ConfigError
 from bridle.permissions.hosts import host_of
 from bridle.permissions.patterns import READ_TOOLS, SHELL_TOOLS, WRITE_TOOLS, canonical
+from bridle.types.regex import lazy
 from bridle.types.tools import CallFacts
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
     from bridle.types.tools import Category
 
-_CALL = re.compile(r"([\w.:/-]+?)\((.*)\)", re.DOTALL)
-_COLON = re.compile(r"([A-Za-z_]\w*): ?(.*)", re.DOTALL)
+_CALL = lazy(r"([\w.:/-]+?)\((.*)\)", re.DOTALL)
+_COLON = lazy(r"([A-Za-z_]\w*): ?(.*)", re.DOTALL)
 _PATHS = ("path", "file_path", "notebook_path", "filename", "directory")
 _FETCHES = frozenset({"web_fetch", "navigate", "screenshot", "extract"})
 _ASKS = frozenset({"ask_user", "submit_plan", "request_permission"})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from bridle.errors import ConfigError
 from bridle.permissions.patterns import parse
 from bridle.permissions.profiles import category_named, effect_named, profile_named
 from bridle.types.permissions import Permission, Policy, Rule
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -22,7 +22,7 @@ _SWITCHES = {
     "allow_write": "edit",
     "allow_shell": "execute",
 }
-_CLAUDE_PATH = re.compile(r"((?:Read|Edit|Write|MultiEdit)\()/(?!/)(.*)")
+_CLAUDE_PATH = lazy(r"((?:Read|Edit|Write|MultiEdit)\()/(?!/)(.*)")
 
 
 def _nowhere(_: str) -> str | None:

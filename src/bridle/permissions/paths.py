@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 
 from bridle.permissions.shell.facts import HOLE, Word, names
+from bridle.types.regex import lazy
 
 _SECRET_PLACES = names(
     ".ssh .gnupg .aws .azure .config/gcloud .config/gh .config/hub .kube .docker/config.json "
@@ -21,29 +22,29 @@ _SECRET_PLACES = names(
 )
 """What is secret under a home directory."""
 
-_SECRET_PLACE = re.compile(rf"/(?:{'|'.join(map(re.escape, sorted(_SECRET_PLACES)))})(?:/|$)")
-_SECRET_ANYWHERE = re.compile(
+_SECRET_PLACE = lazy(rf"/(?:{'|'.join(map(re.escape, sorted(_SECRET_PLACES)))})(?:/|$)")
+_SECRET_ANYWHERE = lazy(
     r"(?:^|/)(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|\.netrc|\.pgpass|\.git-credentials"
     r"|\.ssh/[^/]+|\.aws/credentials|\.docker/config\.json|\.kube/config)$"
 )
-_SECRET_SYSTEM = re.compile(
+_SECRET_SYSTEM = lazy(
     r"/etc/(?:g?shadow-?|sudoers(?:\.d/.*)?|ssh/ssh_host_.*_key|krb5\.keytab)$"
     r"|/proc/[^/]+/(?:environ|root|fd|cwd|mem|maps|task)(?:/.*)?$"
     r"|(?:/var)?/run/(?:secrets(?:/.*)?|docker\.sock)$"
 )
-_SECRET_OUTSIDE = re.compile(r"\.(?:pem|key|p12|pfx|jks|kdbx|keystore|ppk)$")
+_SECRET_OUTSIDE = lazy(r"\.(?:pem|key|p12|pfx|jks|kdbx|keystore|ppk)$")
 """Key files: inside of the workspace they belong to the project, elsewhere to its user."""
 
-_HOME = re.compile(r"(/root|/home/[^/]+|/users/[^/]+)(?:/|$)")
+_HOME = lazy(r"(/root|/home/[^/]+|/users/[^/]+)(?:/|$)")
 
-_PROTECTED = re.compile(
+_PROTECTED = lazy(
     r"(?:^|/)(?:\.git/(?:hooks(?:/.*)?|config(?:\.worktree)?|info/attributes|modules/.*/config"
     r"|modules/.*/hooks(?:/.*)?)|\.gitmodules|\.mcp\.json|\.bridle(?:/.*)?|harness\.ya?ml"
     r"|\.claude/(?:settings[^/]*\.json|hooks(?:/.*)?)|\.codex/config\.toml|\.envrc"
     r"|\.(?:bash(?:rc|_profile|_login|_logout|_aliases)|profile|z(?:shrc|shenv|profile|login|logout)"
     r"|kshrc|cshrc|tcshrc|login|inputrc)|\.config/fish(?:/.*)?|\.git|\.git/modules|\.claude)$"
 )
-_TAILS = re.compile(
+_TAILS = lazy(
     r"(?:^|/)(?:hooks/[^/]+|config|settings[^/]*\.json|info/attributes|pre-commit|post-commit"
     r"|pre-push|post-checkout|post-merge|commit-msg|prepare-commit-msg|pre-rebase|pre-receive"
     r"|config\.fish)$"

@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from bridle.errors import ConfigError
+from bridle.types.regex import lazy
 
 Kind = Literal["tool", "whole", "prefix", "exact", "wildcard"]
 
@@ -37,10 +38,10 @@ READ_TOOLS = frozenset({"read_file", "grep", "glob", "list_files", "codebase_sea
 _FAMILIES = {"Edit": WRITE_TOOLS, "Read": READ_TOOLS, "Bash": SHELL_TOOLS}
 """In Claude's settings these names stand for every tool that does the same."""
 
-_CALL = re.compile(r"([A-Za-z_*][\w.*-]*)\((.*)\)", re.DOTALL)
-_COLON = re.compile(r"([A-Za-z_*][\w.*-]*):(.*)", re.DOTALL)
-_URI = re.compile(r"mcp://([^/]+)(?:/([^/]+))?(?:/(.+))?")
-_NAME = re.compile(r"[\w.*?\[\]!-]+")
+_CALL = lazy(r"([A-Za-z_*][\w.*-]*)\((.*)\)", re.DOTALL)
+_COLON = lazy(r"([A-Za-z_*][\w.*-]*):(.*)", re.DOTALL)
+_URI = lazy(r"mcp://([^/]+)(?:/([^/]+))?(?:/(.+))?")
+_NAME = lazy(r"[\w.*?\[\]!-]+")
 
 
 class Pattern(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -11,10 +11,11 @@ import re
 
 from bridle.errors import ConfigError
 from bridle.types.base import Fixed
+from bridle.types.regex import lazy
 
 WEB_PORTS = frozenset({80, 443})
-_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
-_AUTHORITY = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9_.-]+))(?::([0-9]{1,5}))?")
+_LABEL = lazy(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+_AUTHORITY = lazy(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9_.-]+))(?::([0-9]{1,5}))?")
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bridle.models.providers.parts import COMMON_ID, NINE_LETTERS, CallIdRule
 from bridle.types.base import Fixed
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from bridle.ports.model import Reasoning
 
 ReasoningFields = Callable[[str, "Reasoning"], dict[str, Any]]
 
-_OPENAI_REASONING = re.compile(r"(o\d|gpt-(?:[5-9]|\d\d)|codex)")
-_KNOWS_NONE = re.compile(r"gpt-(?:5\.[1-9]|[6-9]|\d\d)")
+_OPENAI_REASONING = lazy(r"(o\d|gpt-(?:[5-9]|\d\d)|codex)")
+_KNOWS_NONE = lazy(r"gpt-(?:5\.[1-9]|[6-9]|\d\d)")
 
 
 def reasons(model: str) -> bool:

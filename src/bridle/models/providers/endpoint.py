@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -12,6 +11,7 @@ from bridle.models.errors import provider_error, read_complaint
 from bridle.models.proxies import public_url
 from bridle.models.sse import SseParser
 from bridle.types.base import Fixed
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_ERROR_BYTES = 256 * 1024
 _DRAIN_SECONDS = 0.25
 _AFTERMATH_SECONDS = 5.0
-_SECRET = re.compile(r"auth|key|token|secret|cookie")
+_SECRET = lazy(r"auth|key|token|secret|cookie")
 _SHORTEST_SECRET = 8
 """Placeholders such as `x` or `ollama` are no secrets; hiding them would garble messages."""
 _NOT_EVENTS = ("application/json", "text/html", "application/xml", "text/xml", "image/")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from bridle.permissions.shell.facts import Analysis, Unnamed
 from bridle.permissions.shell.walk import Walk, Where
 from bridle.permissions.shell.witness import is_obvious, unseen
+from bridle.types.regex import lazy
 
 MAX_LENGTH = 64 * 1024
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_CONTROL = lazy(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 @lru_cache(maxsize=256)

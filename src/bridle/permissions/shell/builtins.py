@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from bridle.permissions.shell.facts import HOLE, Assignment, Word, names
 from bridle.permissions.shell.reading import Reading
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ELEMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[A-Za-z0-9_@*]*\])?")
-_ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[A-Za-z0-9_]*\])?\+?=", re.DOTALL)
-_SET_FLAGS = re.compile(r"[-+][euxfCbhmnpvE]+|[-+]o|--|-")
+_NAME = lazy(r"[A-Za-z_][A-Za-z0-9_]*")
+_ELEMENT = lazy(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[A-Za-z0-9_@*]*\])?")
+_ASSIGNED = lazy(r"([A-Za-z_][A-Za-z0-9_]*)(\[[A-Za-z0-9_]*\])?\+?=", re.DOTALL)
+_SET_FLAGS = lazy(r"[-+][euxfCbhmnpvE]+|[-+]o|--|-")
 _SET_OPTIONS = names("errexit nounset pipefail xtrace noglob noclobber verbose errtrace functrace")
 
 _QUIET = names(": true false break continue return exit shift wait times pwd type jobs")

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from bridle.permissions.shell.redirects import Redirects
 from bridle.permissions.shell.tree import Compound, Piece, RawWord, Unreadable
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from bridle.permissions.shell.tree import Node
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;]|$)")
-_FUNCTION_NAME = re.compile(r"[A-Za-z0-9_.:/@+-]+(?=[ \t\n(]|$)")
-_IN = re.compile(r"in(?=[ \t\n;]|$)")
-_CONDITION_END = re.compile(r"\]\](?=[ \t\n;|&()<>]|$)")
-_REGEX = re.compile(r"(?:[^\s;&<>'\"\\$`()]|\\[^\n]|\$(?=[\s)|])|\([^\s;&<>'\"\\$`()]*\))+")
-_COUNTING = re.compile(r"\(\(([A-Za-z0-9_ \t+\-*/%=!&|^~?:,<>;$]*)\)\)")
-_SPACE = re.compile(r"(?:[ \t\n]|\\\n)+")
-_VARIABLE = re.compile(r"\$([A-Za-z_])")
+_NAME = lazy(r"[A-Za-z_][A-Za-z0-9_]*(?=[ \t\n;]|$)")
+_FUNCTION_NAME = lazy(r"[A-Za-z0-9_.:/@+-]+(?=[ \t\n(]|$)")
+_IN = lazy(r"in(?=[ \t\n;]|$)")
+_CONDITION_END = lazy(r"\]\](?=[ \t\n;|&()<>]|$)")
+_REGEX = lazy(r"(?:[^\s;&<>'\"\\$`()]|\\[^\n]|\$(?=[\s)|])|\([^\s;&<>'\"\\$`()]*\))+")
+_COUNTING = lazy(r"\(\(([A-Za-z0-9_ \t+\-*/%=!&|^~?:,<>;$]*)\)\)")
+_SPACE = lazy(r"(?:[ \t\n]|\\\n)+")
+_VARIABLE = lazy(r"\$([A-Za-z_])")
 
 
 class Compounds(Redirects):

@@ -14,17 +14,18 @@ from bridle.permissions.shell.effects import (
     option_effects,
 )
 from bridle.permissions.shell.facts import Word, names
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _SED = Spec(values="eflE", runs=names("--file -f"), writes=names("--in-place -i"))
-_SED_ADDRESS = re.compile(r"[0-9~+$,! \t]+|/(?:[^/\\\n]|\\.)*/[IM]*|\\(.)(?:(?!\1)[^\\\n]|\\.)*?\1")
-_SED_HARMLESS = re.compile(r"[pdDPhHgGxnNz=F](?=[\s;}]|$)|[qQlL] *[0-9]*(?=[\s;}]|$)")
-_SED_LINE = re.compile(r"[btT:aicrR#][^\n;]*(?:\n|;|$)")
+_SED_ADDRESS = lazy(r"[0-9~+$,! \t]+|/(?:[^/\\\n]|\\.)*/[IM]*|\\(.)(?:(?!\1)[^\\\n]|\\.)*?\1")
+_SED_HARMLESS = lazy(r"[pdDPhHgGxnNz=F](?=[\s;}]|$)|[qQlL] *[0-9]*(?=[\s;}]|$)")
+_SED_LINE = lazy(r"[btT:aicrR#][^\n;]*(?:\n|;|$)")
 _AWK = Spec(values="Fve", runs=names("-f --file -i --include -l --load -E --exec"))
-_AWK_RUNS = re.compile(r"system|\||@|getline\s*<|fflush|/inet")
-_AWK_PRINTS = re.compile(r"print[^;}\n]*>")
+_AWK_RUNS = lazy(r"system|\||@|getline\s*<|fflush|/inet")
+_AWK_PRINTS = lazy(r"print[^;}\n]*>")
 _FIND_WRITES = names("-fprint -fprint0 -fprintf -fls")
 _FIND_VALUES = names(
     "-name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -size -mtime "
@@ -39,7 +40,7 @@ _TAR = Spec(
     ),
     writes=names("--extract --get -x"),
 )
-_NPM_QUIET = re.compile(
+_NPM_QUIET = lazy(
     r"-s|--silent|--if-present|--verbose|-d+|--quiet|-q|--(?:no-)?color|--workspaces?(?:=[\w@/-]+)?"
     r"|--loglevel(?:=\w+)?|--no-(?:audit|fund|update-notifier)|--watch=false|--ci"
 )

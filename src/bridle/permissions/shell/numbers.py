@@ -7,15 +7,14 @@ get nothing but numbers everywhere in the command line.
 
 from __future__ import annotations
 
-import re
-
 from bridle.permissions.shell.variables import WHOLE_NUMBERS
+from bridle.types.regex import lazy
 
-_TOKEN = re.compile(
+_TOKEN = lazy(
     r"0[xX][0-9a-fA-F]+|[0-9]+#[0-9A-Za-z@_]+|[0-9]+|\$?([A-Za-z_][A-Za-z0-9_]*)|\$([0-9@*?#$!-])"
 )
-_SETS = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)")
-_NUMBER = re.compile(r"[-+]?[0-9]+")
+_SETS = lazy(r"([A-Za-z_][A-Za-z0-9_]*)\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)")
+_NUMBER = lazy(r"[-+]?[0-9]+")
 _SPECIAL_NUMBERS = frozenset("?#$!")
 
 

@@ -6,7 +6,6 @@ where that grammar would refuse the text or where its reading depends on options
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from bridle.permissions.shell.compound import Compounds
@@ -21,24 +20,25 @@ from bridle.permissions.shell.tree import (
     Unreadable,
 )
 from bridle.permissions.shell.words import CONTINUATION
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from bridle.permissions.shell.tree import Dialect, Node
 
 DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly"})
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[$A-Za-z0-9_@*+\-]*\])?\+?=")
-_SUBSCRIPTED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[")
-_SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[$A-Za-z0-9_@*+\-]*\]")
-_ELEMENT = re.compile(r"\[[$A-Za-z0-9_]*\]\+?=")
-_RESERVED = re.compile(
+_ASSIGNMENT = lazy(r"([A-Za-z_][A-Za-z0-9_]*)(\[[$A-Za-z0-9_@*+\-]*\])?\+?=")
+_SUBSCRIPTED = lazy(r"[A-Za-z_][A-Za-z0-9_]*\[")
+_SUBSCRIPT = lazy(r"[A-Za-z_][A-Za-z0-9_]*\[[$A-Za-z0-9_@*+\-]*\]")
+_ELEMENT = lazy(r"\[[$A-Za-z0-9_]*\]\+?=")
+_RESERVED = lazy(
     r"(if|then|elif|else|fi|while|until|do|done|for|select|case|esac|function|coproc|time"
     r"|\[\[|\{|\}|!)(?=[ \t\n;|&()<>]|$)"
 )
 _RESERVED_WORDS = names(
     "if then elif else fi while until do done for select case esac function coproc time [[ { } !"
 )
-_TIME_OPTIONS = re.compile(r"(?:-p(?=[ \t\n;|&()<>]|$)[ \t]*)?(?:--(?=[ \t\n]|$)[ \t]*)?")
+_TIME_OPTIONS = lazy(r"(?:-p(?=[ \t\n;|&()<>]|$)[ \t]*)?(?:--(?=[ \t\n]|$)[ \t]*)?")
 
 
 class Reader(Compounds):

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from bridle.permissions.shell.tree import Heredoc, Piece, RawWord, Redirection, Unreadable
 from bridle.permissions.shell.words import CONTINUATION, Words
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from bridle.permissions.shell.tree import Dialect
 
 OPERATORS = frozenset("|&;<>(")
 
-_COMMENT = re.compile(r"#[^\n]*")
-_BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
-_REDIRECT = re.compile(
+_COMMENT = lazy(r"#[^\n]*")
+_BLANKS = lazy(r"(?:[ \t]|\\\n)+")
+_REDIRECT = lazy(
     r"(?P<fd>[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\})?"
     r"(?P<op><<<|<<-|<<|<>|<&|<(?!\()|>>|>\||>&|>(?!\())"
     r"|(?P<both>&>>|&>)"

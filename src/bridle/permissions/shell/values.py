@@ -6,18 +6,19 @@ import re
 from typing import TYPE_CHECKING
 
 from bridle.permissions.shell.facts import HOLE, Word
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bridle.permissions.shell.tree import Piece, RawWord
 
-_TILDE = re.compile(r"~([+\-]?|[\w.-]+)(?=/|$)")
+_TILDE = lazy(r"~([+\-]?|[\w.-]+)(?=/|$)")
 _ESCAPES = {
     "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b",
     "E": "\x1b", "\\": "\\", "'": "'", '"': '"', "?": "?",
 }  # fmt: skip
-_ESCAPE = re.compile(
+_ESCAPE = lazy(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))",
     re.DOTALL,
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 from bridle.permissions.shell.facts import names
+from bridle.types.regex import lazy
 
 Danger = Literal["safe", "unknown", "runs"]
 
@@ -17,7 +17,7 @@ SAFE = names(
 )
 """Variables that a command may be given without a rule that says so."""
 
-_RUNS = re.compile(
+_RUNS = lazy(
     r"""(?x)
     PATH | IFS_ | SHELL | ENV | PS[0-4] | PROMPT_COMMAND | SHELLOPTS | BASHOPTS | BASH_.* | CDPATH
     | POSIXLY_CORRECT | EXECIGNORE | GLOBIGNORE | INPUTRC | TMOUT | HISTFILE

@@ -11,11 +11,13 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from bridle.types.regex import lazy
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 _WORD = r"(?:[A-Za-z0-9_./:@%+,=-]|'[^'\n]*'|\"[^\"$`\\\n]*\")+"
-_OBVIOUS = re.compile(
+_OBVIOUS = lazy(
     rf" *{_WORD}(?: +{_WORD}| +2>&1| +[12]?>/dev/null| *(?:\|\||&&|\||;) *{_WORD})*[ ;]*"
 )
 _PLAIN = re.compile(rb"[A-Za-z_./][A-Za-z0-9_./-]*")

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bridle.permissions.shell.tree import Piece, RawWord, Unreadable
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from bridle.permissions.shell.tree import Dialect, Node
@@ -17,22 +18,22 @@ if TYPE_CHECKING:
 MAX_DEPTH = 24
 CONTINUATION = "\\\n"
 
-_PLAIN = re.compile(r"[^ \t\n|&;()<>'\"\\$`]+")
-_IN_QUOTES = re.compile(r"[^\"\\$`]+")
-_IN_HEREDOC = re.compile(r"[^\\$`]+")
-_IN_OPERAND = re.compile(r"[^}'\"\\$`{<>]+")
-_IN_ARITHMETIC = re.compile(r"[\w \t\n+\-*/%=!&|^~?:,<>\[\]#]+")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]")
-_PARAMETER = re.compile(
+_PLAIN = lazy(r"[^ \t\n|&;()<>'\"\\$`]+")
+_IN_QUOTES = lazy(r"[^\"\\$`]+")
+_IN_HEREDOC = lazy(r"[^\\$`]+")
+_IN_OPERAND = lazy(r"[^}'\"\\$`{<>]+")
+_IN_ARITHMETIC = lazy(r"[\w \t\n+\-*/%=!&|^~?:,<>\[\]#]+")
+_NAME = lazy(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]")
+_PARAMETER = lazy(
     r"\$\{(?P<pre>[#!]?)(?P<name>[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])"
     r"(?P<sub>\[[$\w@*+\- ]*\])?"
 )
-_OPERATOR = re.compile(r":?[-=?+]|##?|%%?|//?|\^\^?|,,?|:|@")
-_ANSI = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
-_SINGLE = re.compile(r"'[^']*'")
-_BACKTICKS = re.compile(r"`(?:[^`\\]|\\.)*`", re.DOTALL)
-_UNESCAPE = re.compile(r"\\([$`\\])")
-_UNESCAPE_QUOTED = re.compile(r"\\([$`\\\"])")
+_OPERATOR = lazy(r":?[-=?+]|##?|%%?|//?|\^\^?|,,?|:|@")
+_ANSI = lazy(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
+_SINGLE = lazy(r"'[^']*'")
+_BACKTICKS = lazy(r"`(?:[^`\\]|\\.)*`", re.DOTALL)
+_UNESCAPE = lazy(r"\\([$`\\])")
+_UNESCAPE_QUOTED = lazy(r"\\([$`\\\"])")
 
 
 class Words:
