@@ -29,6 +29,8 @@ def cli_page() -> str:
             f"bridle.surfaces.cli.commands.{module}"
         ).command
         parts.append(command_part(name, command))
+        if isinstance(command, click.Group):
+            parts += [command_part(f"{name} {n}", c) for n, c in command.commands.items()]
     return "\n".join(parts)
 
 
