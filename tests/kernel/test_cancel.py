@@ -9,6 +9,7 @@ import anyio
 
 from bridle import Agent, Harness, Rules, Subagent, tool
 from bridle.app.config import Ports
+from bridle.journal.state import ThreadState
 from bridle.ports.clock import SystemClock
 from bridle.runs.replay.driver import replay_thread
 from bridle.store.sqlite.store import SqliteStore
@@ -16,7 +17,7 @@ from bridle.testing import calls, says
 from bridle.types.limits import Limits
 from bridle.types.ops import Interrupt
 from support.awaits import Awaits
-from support.kernel import ByStep, Impatient, check_log, thread_ids
+from support.kernel import ByStep, Impatient, check_history, check_log, thread_ids
 from support.outline import outline
 
 STEP = 2
@@ -111,7 +112,7 @@ async def run_once(at: int | None, cut: Callable[[Harness, Any], None], **more: 
         session = await again.session(thread_id=thread_id)
         await session.resume()
         with anyio.fail_after(20):
-            await session.rested(run_id)
+            await session.wait(run_id)
         await check(store, run_id)
     await store.close()
     return awaits
@@ -122,6 +123,10 @@ async def check(store: SqliteStore, run_id: str) -> None:
         events = await store.events(thread_id)
         try:
             check_log(events)
+            state = ThreadState(thread_id)
+            for event in events:
+                state.apply(event)
+            check_history(state.messages)
             replayed = await replay_thread(store, thread_id)
             assert replayed.equal, replayed.divergence
         except AssertionError as error:

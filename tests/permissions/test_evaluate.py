@@ -48,6 +48,9 @@ def test_1_scope_comes_first_and_names_its_layer():
     assert call("read_file", policy(scope=(only,)), path="a").effect == "allow"
     assert call("write_file", policy(rule("write_file"), scope=(only,)), path="a").layer == "agent"
     assert evaluate("mcp://gh/x/y", READ, policy(rule("*"), scope=(only,))).effect == "allow"
+    named = Scope(layer="agent", tools=("Bash", "mcp://gh/x/y"))
+    assert bash("ls", policy(rule("bash"), scope=(named,))).effect == "allow"
+    assert evaluate("mcp__gh__y", READ, policy(rule("*"), scope=(named,))).effect == "allow"
     removed = policy(rule("bash"), removed={"bash": "no_tool has no tools"})
     assert bash("ls", removed).reason == "no_tool has no tools"
     assert evaluate("execute_command", CallFacts(args={"command": "ls"}), removed).effect == "deny"

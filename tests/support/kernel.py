@@ -36,6 +36,7 @@ def make_harness(
     instructions: str = "You are tested.",
     permissions: Any = ALLOW_ALL,
     ports: Ports | None = None,
+    resolve_model: Callable[[str], Any] | None = None,
     **more: Any,
 ) -> Harness:
     """The short form of a harness, on a file."""
@@ -44,7 +45,7 @@ def make_harness(
         store=f"sqlite:///{store}",
         agent=Agent(instructions, tools=list(tools)),
         model="scripted/queue",
-        resolve_model=lambda _id: model,
+        resolve_model=resolve_model or (lambda _id: model),
         permissions=permissions,
         ports=ports or Ports(clock=Impatient()),
         **more,

@@ -51,7 +51,7 @@ def answered(
     if op.args is not None:
         return _edited(state, run, call, op, input_id, setup, owner)
     approved = _approval(run, call, op.id, (input_id,), approved=True, always=op.always)
-    return [approved, *_grant(run, call, op, owner)]
+    return [approved, *_grant(run, call, op, owner, setup)]
 
 
 def _edited(
@@ -79,18 +79,23 @@ def _edited(
     approved = _approval(
         run, call, op.id, (input_id,), approved=True, always=op.always, facts=facts
     )
-    return [*events, approved, *_grant(run, call, op, owner)]
+    return [*events, approved, *_grant(run, call, op, owner, setup)]
 
 
-def _grant(run: RunState, call: CallState, op: Approve, owner: str) -> list[ev.Event]:
+def _grant(
+    run: RunState, call: CallState, op: Approve, owner: str, setup: RunSetup
+) -> list[ev.Event]:
     if op.always is None:
         return []
     matches = {
-        "category": call.facts.category,
-        "tool": call.call.tool,
-        "pattern": call.facts.command or call.call.tool,
+        "category": (call.facts.category,),
+        "tool": (call.call.tool,),
+        "pattern": setup.decider.patterns(call.call, call.facts),
     }[op.always]
-    return [ev.PermissionGranted(run_id=run.run_id, scope=op.always, matches=matches, owner=owner)]
+    return [
+        ev.PermissionGranted(run_id=run.run_id, scope=op.always, matches=what, owner=owner)
+        for what in matches
+    ]
 
 
 def _approval(

@@ -70,7 +70,7 @@ class Step(Fixed, frozen=True, kw_only=True):
 
     async def take(self, run: RunState) -> None:
         """Ask the model once; what comes of it is in the log when this returns."""
-        room = await self.setup.budget.room(self._ask(), run.start.account)
+        room = await self.setup.budget.room(self._ask(run), run.start.account)
         if isinstance(room, NoRoom):
             await self.log.decide(ev.BudgetExhausted(run_id=run.run_id, why=room.why))
             return
@@ -101,10 +101,14 @@ class Step(Fixed, frozen=True, kw_only=True):
         if orphan is not None:
             await self.log.decide(orphan, extra=Extra(spent=(spent(orphan),)))
 
-    def _ask(self) -> Ask:
-        characters = len(self.setup.head_blob) + self.log.state.weight
+    def _ask(self, run: RunState) -> Ask:
+        """Count by length, or by what the last request really took where that is more."""
+        weight = self.log.state.weight
+        counted = (len(self.setup.head_blob) + weight) // CHARACTERS_PER_TOKEN + 1
+        tokens, then = run.measured
+        grown = tokens + (weight - then) // CHARACTERS_PER_TOKEN + 1
         return Ask(
-            input_tokens=characters // CHARACTERS_PER_TOKEN + 1,
+            input_tokens=max(counted, grown),
             output_tokens=self.setup.head.settings.max_output_tokens or DEFAULT_OUTPUT_TOKENS,
             price=self.setup.model.price or Price(),
         )
@@ -174,7 +178,7 @@ class Step(Fixed, frozen=True, kw_only=True):
         )
 
     async def _answered(self, run: RunState, draft: Draft) -> None:
-        answer = draft.answer or self._priced(draft)
+        answer = draft.answer or self._priced(run, draft)
         message = answer.message
         decisions = self.setup.decider.batch(
             run.run_id,
@@ -184,12 +188,12 @@ class Step(Fixed, frozen=True, kw_only=True):
         )
         await self._record(run, answer, decisions)
 
-    def _priced(self, draft: Draft) -> Answer:
+    def _priced(self, run: RunState, draft: Draft) -> Answer:
         assert draft.finish is not None
-        return self._costed(draft.message(), draft.finish.usage)
+        return self._costed(run, draft.message(), draft.finish.usage)
 
-    def _costed(self, message: Message, told: Usage | None) -> Answer:
-        usage = told or self._estimate(message)
+    def _costed(self, run: RunState, message: Message, told: Usage | None) -> Answer:
+        usage = told or self._estimate(run, message)
         price = self.setup.model.price
         return Answer(
             message=message,
@@ -203,7 +207,7 @@ class Step(Fixed, frozen=True, kw_only=True):
         if stop is None:
             await self._abandon(run, draft)
         else:
-            await self._record(run, self._costed(draft.cut(stop), None), [])
+            await self._record(run, self._costed(run, draft.cut(stop), None), [])
 
     async def _abandon(self, run: RunState, draft: Draft) -> None:
         """Settle a request that was given up, and take back what it had shown."""
@@ -291,10 +295,10 @@ class Step(Fixed, frozen=True, kw_only=True):
             estimated=estimated,
         )
 
-    def _estimate(self, message: Message) -> Usage:
+    def _estimate(self, run: RunState, message: Message) -> Usage:
         written = "".join(getattr(part, "text", "") for part in message.parts)
         return Usage(
-            input_tokens=self._ask().input_tokens,
+            input_tokens=self._ask(run).input_tokens,
             output_tokens=self.setup.count(written),
         )
 

@@ -40,6 +40,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     registry: Callable[[], ModelRegistry]
     policy: Policy
     model: str | None = None
+    default_model: Callable[[], str | None] = lambda: None
     tools: Tools = ()
     builtin: Sequence[Tool] = ()
     subagents: Sequence[Subagent] = ()

@@ -26,6 +26,7 @@ from bridle.app.workspace import Workspace, file_tools, open_checkpoints, worksp
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
 from bridle.models.breaker import Breakers
+from bridle.models.choose import choose
 from bridle.models.packs import Tuning, tune
 from bridle.models.retry import next_delay
 from bridle.permissions.compile import policy_of
@@ -94,6 +95,7 @@ class Harness:
             modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
             resolve_model=resolve_model or (lambda name: registry().resolve(name)),
             registry=registry,
+            default_model=_default_model(registry, custom=resolve_model is not None),
             model=model,
             fallbacks=tuple(fallbacks),
             tools=tools,
@@ -200,8 +202,12 @@ class Harness:
         thread_id: str | None = None,
         *,
         new: bool = False,
+        create: bool = True,
     ) -> Session:
-        """Attach to a thread: the one named, the newest of the resource, or a new one."""
+        """Attach to a thread: the one named, the newest of the resource, or a new one.
+
+        `new` begins a thread in any case; without `create` there must be one already.
+        """
         await self.init()
         template = Thread(
             id="",
@@ -214,8 +220,10 @@ class Harness:
             await session.threads.switch(thread_id)
         elif not new and (newest := await session.threads.newest()) is not None:
             await session.threads.switch(newest.id)
-        else:
+        elif create:
             await session.threads.create()
+        else:
+            raise ConfigError("There is no thread here yet.")
         self._sessions.append(session)
         return session
 
@@ -254,6 +262,15 @@ def _policy(given: Rules | Policy | None, root: str | None) -> Policy:
         home=str(Path.home()),
         state_dir=str(state_directory()),
     )
+
+
+def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[], str | None]:
+    """What is asked for when nothing names a model: a resolver of the user's own decides itself."""
+
+    def default() -> str | None:
+        return "default" if custom else choose(registry()).id
+
+    return default
 
 
 def _lazy_registry() -> Callable[[], Any]:

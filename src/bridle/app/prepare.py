@@ -86,7 +86,9 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             limits=limits,
             checks=None if kind is not None else blueprint.checks,
             mode_id=mode.id,
-            concurrency=blueprint.concurrency,
+            concurrency=msgspec.structs.replace(
+                blueprint.concurrency, children=limits.max_parallel
+            ),
         )
 
     def _kind(self, state: ThreadState) -> Subagent | None:
@@ -147,7 +149,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         mode: Mode,
         agent: Agent[Any, Any],
     ) -> tuple[str, Model]:
-        name = self._model_name(state, wanted, kind, mode, agent)
+        name = self._model_name(state, wanted, kind, mode, agent) or self.blueprint.default_model()
         if name is None:
             raise ConfigError(
                 "No model is chosen. Give the harness or the agent a model, "

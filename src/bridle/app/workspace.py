@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sys
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,15 +62,18 @@ class Workspace(Fixed, frozen=True):
             state=[str(path) for path in ours],
             network=self.network,
             allowed_hosts=self.allowed_hosts,
-            readable=self.readable,
+            readable=(*self.readable, sys.prefix, sys.base_prefix),
             writable=self.writable,
         )
-        return Workplace(
+        place = Workplace(
             root=self.root,
             files=file_access(policy),
             processes=Supervisor(),
             sandbox=make_sandbox(self.sandbox, policy),
         )
+        if policy.temp is not None:  # made for this workplace alone
+            weakref.finalize(place, shutil.rmtree, policy.temp, ignore_errors=True)
+        return place
 
 
 def open_checkpoints(place: Workplace) -> Checkpoints | None:

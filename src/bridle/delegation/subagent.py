@@ -51,6 +51,7 @@ def subagent_tool(kinds: Sequence[Subagent], *, max_depth: int) -> Tool:
         concurrency_safe=True,
         effect="keyed",
         asks_user=True,
+        delegates=True,
     )
     async def subagent(
         agent_type: str, task: str, ctx: ToolContext[Any], model: str | None = None

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bridle.permissions.call import prepare
+from bridle.permissions.suggest import patterns_for
 from bridle.types.base import Fixed
 from bridle.types.content import ToolCall
 from bridle.types.events import (
@@ -70,6 +72,11 @@ class Decider(Fixed, frozen=True, kw_only=True):
         if facts.problem is not None:
             return facts, None
         return facts, self._decide(call, facts, terms)
+
+    def patterns(self, call: ToolCall, facts: CallFacts) -> tuple[str, ...]:
+        """The patterns that would match calls like this one."""
+        whole = msgspec.structs.replace(facts, args=facts.args or call.args)
+        return patterns_for(prepare(call.tool, whole, self.policy, Grants()))
 
     def _decide(self, call: ToolCall, facts: CallFacts, terms: Terms) -> Decision:
         policy = self.policy

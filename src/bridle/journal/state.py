@@ -50,6 +50,8 @@ class RunState(Moving):
     last: Message | None = None
     mode_id: str = "main"
     head: str = ""
+    measured: tuple[int, int] = (0, 0)
+    """Tokens of the last request and its answer, as told, and the weight of the thread then."""
     model_id: str | None = None
     fallen: int = 0
     """How many of the fallback models were taken."""
@@ -178,6 +180,8 @@ def _message_ended(state: ThreadState, event: ev.MessageEnded) -> None:
 def _usage_updated(state: ThreadState, event: ev.UsageUpdated) -> None:
     run = _run(state)
     run.usage = run.usage + event.usage
+    if not event.estimated:
+        run.measured = (event.usage.total_tokens, state.weight)
     run.cost_usd += event.cost_usd
     state.usage = state.usage + event.usage
     state.cost_usd += event.cost_usd

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import msgspec
 
 from bridle.permissions import paths
+from bridle.permissions.parts import Shell
 from bridle.permissions.patterns import SHELL_TOOLS, Pattern, canonical, names_tool, parse
-from bridle.types.base import Fixed
-
-if TYPE_CHECKING:
-    from bridle.permissions.parts import Shell
-    from bridle.types.permissions import Grants, Policy, Rule
-    from bridle.types.tools import CallFacts, Category
+from bridle.permissions.shell import analyse
+from bridle.types.permissions import Grants, Policy, Rule
+from bridle.types.tools import CallFacts, Category
 
 
-class Finding(Fixed, frozen=True):
+class Finding(msgspec.Struct, frozen=True):
     """What one stage says of a call or of a part of it."""
 
     effect: Literal["allow", "notify", "ask", "deny"]
@@ -26,7 +26,7 @@ class Finding(Fixed, frozen=True):
     part: str | None = None
 
 
-class Call(Fixed, frozen=True, kw_only=True):
+class Call(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the stages look at."""
 
     tool: str
@@ -64,9 +64,6 @@ def prepare(tool: str, facts: CallFacts, policy: Policy, grants: Grants) -> Call
     is_shell = command is not None or name in SHELL_TOOLS
     shell: Shell | None = None
     if command is not None:
-        from bridle.permissions.parts import Shell
-        from bridle.permissions.shell import analyse
-
         asked = facts.cwd or (facts.args or {}).get("cwd")
         shell = Shell(analyse(command), policy, asked if isinstance(asked, str) else None)
     return Call(

@@ -47,6 +47,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     diff: str | None = None
     files: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    cost_usd: float | None = None
     reversible: bool = False
     undo: str = ""
     always: tuple[Always, ...] = ()
@@ -74,8 +75,12 @@ def card(
     policy: Policy,
     *,
     before: str | None = None,
+    cost_usd: float | None = None,
 ) -> Card:
-    """The card of a call; `before` is what the file holds now, where the call changes one."""
+    """The card of a call.
+
+    `before` is what the file holds now, where the call changes one; `cost_usd` what it would cost.
+    """
     call = prepare(tool, facts, policy, Grants())
     command = call.command
     reversible, undo = _undo(call)
@@ -90,6 +95,7 @@ def card(
         diff=_diff(call, before),
         files=_files(call),
         hosts=tuple(shown(host) for host in facts.hosts),
+        cost_usd=cost_usd,
         reversible=reversible,
         undo=undo,
         always=_always(call),

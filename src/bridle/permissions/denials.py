@@ -10,6 +10,7 @@ from bridle.permissions.commands import Match, allows, denies
 from bridle.permissions.hosts import host_allowed
 from bridle.permissions.patterns import (
     READ_TOOLS,
+    SHELL_TOOLS,
     WRITE_TOOLS,
     Pattern,
     domain,
@@ -86,6 +87,8 @@ def argument_matches(call: Call, pattern: Pattern, *, every: bool) -> bool:
         allowed = (domain(pattern),)
         found = [host_allowed(host, allowed) for host in facts.hosts]
         return all(found) if every else any(found)
+    if call.tool in SHELL_TOOLS and every:
+        return False
     values = tuple(value for value in (facts.args or {}).values() if isinstance(value, str))
     return value_matches(pattern, values, every=every)
 

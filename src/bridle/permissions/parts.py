@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
+
 from bridle.permissions import paths
 from bridle.permissions.shell.effects import Effect
-from bridle.permissions.shell.facts import HOLE, names
+from bridle.permissions.shell.facts import HOLE, SimpleCommand, names
 from bridle.permissions.shell.programs import (
     PATTERN_READERS,
     READERS,
@@ -16,12 +18,11 @@ from bridle.permissions.shell.programs import (
     read_operands,
 )
 from bridle.permissions.shell.variables import danger
-from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bridle.permissions.shell.facts import Analysis, Assignment, SimpleCommand, Word
+    from bridle.permissions.shell.facts import Analysis, Assignment, Word
     from bridle.types.permissions import Policy
 
 REMOTE = names("ssh docker podman kubectl")
@@ -34,7 +35,7 @@ _QUIET_GIT = names(
 _TALKERS = names("echo printf test [ true false : find which type pwd env")
 
 
-class Place(Fixed, frozen=True):
+class Place(msgspec.Struct, frozen=True):
     """Where a path may lead: every directory that it may be relative to gives one. None: unknown.
 
     `head` is how a path begins that is not known to its end.
@@ -45,7 +46,7 @@ class Place(Fixed, frozen=True):
     head: str | None = None
 
 
-class Part(Fixed, frozen=True):
+class Part(msgspec.Struct, frozen=True):
     """One thing that must be allowed before the command line may run.
 
     A `command` has `effects` that a prefix does not cover, and `places` that it may change.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
+from msgspec.structs import replace
 
 from bridle.permissions.call import Finding, concerns, holds
 from bridle.permissions.commands import allows, spells
@@ -145,7 +145,7 @@ def _stays_inside(shell: Shell, part: Part) -> bool:
 
 def _by_tool(call: Call, part: Part, why: str | None = None) -> Finding:
     found = _whole_tool(call) or _default(call)
-    return msgspec.structs.replace(found, why=why or found.why, part=part.text)
+    return replace(found, why=why or found.why, part=part.text)
 
 
 def _write(call: Call, shell: Shell, part: Part) -> Finding | None:
@@ -169,7 +169,7 @@ def _write(call: Call, shell: Shell, part: Part) -> Finding | None:
         found = _by_category(call, "edit")
     if found is None:
         return _by_tool(call, part, "a file is written")
-    return msgspec.structs.replace(found, part=part.text)
+    return replace(found, part=part.text)
 
 
 def _file_rules(call: Call) -> list[tuple[Rule, Pattern]]:

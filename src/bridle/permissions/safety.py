@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bridle.permissions import paths
 from bridle.permissions.call import Finding, concerns
 from bridle.permissions.hosts import host_allowed
+from bridle.permissions.patterns import canonical
 from bridle.permissions.shell.facts import HOLE
 from bridle.types.regex import lazy
 
@@ -22,17 +23,25 @@ _PIECES = lazy(r"[=,:@]")
 
 def out_of_scope(call: Call) -> Finding | None:
     """Step 1: the tool must be in every layer's scope."""
-    for glob, reason in call.policy.removed.items():
-        if fnmatchcase(call.tool, glob):
-            return Finding("deny", "scope", "scope:removed", "scope", why=reason)
+    reason = _removed(call, call.policy.removed)
+    if reason is not None:
+        return Finding("deny", "scope", "scope:removed", "scope", why=reason)
     for scope in call.policy.scope:
-        for glob, reason in scope.removed.items():
-            if fnmatchcase(call.tool, glob):
-                return Finding("deny", "scope", "scope:removed", scope.layer, why=reason)
-        if scope.tools is not None and not any(fnmatchcase(call.tool, g) for g in scope.tools):
+        reason = _removed(call, scope.removed)
+        if reason is not None:
+            return Finding("deny", "scope", "scope:removed", scope.layer, why=reason)
+        if scope.tools is not None and not any(_is(call, glob) for glob in scope.tools):
             why = f"not among the tools of the {scope.layer}"
             return Finding("deny", "scope", "scope:not-offered", scope.layer, why=why)
     return None
+
+
+def _is(call: Call, glob: str) -> bool:
+    return fnmatchcase(call.tool, canonical(glob))
+
+
+def _removed(call: Call, removed: dict[str, str]) -> str | None:
+    return next((reason for glob, reason in removed.items() if _is(call, glob)), None)
 
 
 def unsafe(call: Call) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Awaitable, Callable
 from typing import (
     TYPE_CHECKING,
@@ -11,7 +12,6 @@ from typing import (
     TypeAlias,
     TypeVar,
     get_origin,
-    get_type_hints,
     overload,
 )
 
@@ -20,7 +20,7 @@ import msgspec
 
 from bridle.errors import ToolError, UserError
 from bridle.ports.tools import CallScope, Outcome, Recorded, Suspended
-from bridle.tools.schema import Parameters
+from bridle.tools.schema import Parameters, hints_of
 from bridle.types.base import Fixed
 from bridle.types.tools import CATEGORIES, CallFacts, Category, Done, Effect, Failed, ToolSpec
 
@@ -73,6 +73,7 @@ class Tool(Fixed, frozen=True, kw_only=True):
     command: Callable[[dict[str, Any]], str | None] | None = None
     cwd: Callable[[dict[str, Any]], str | None] | None = None
     asks_user: bool = False
+    delegates: bool = False
 
     @property
     def spec(self) -> ToolSpec:
@@ -115,6 +116,7 @@ class Tool(Fixed, frozen=True, kw_only=True):
             command=self.command(args) if self.command else None,
             cwd=self.cwd(args) if self.cwd else None,
             asks_user=self.asks_user,
+            delegates=self.delegates,
         )
 
     def _hint(self) -> str:
@@ -147,6 +149,7 @@ def tool(
     command: Callable[[dict[str, Any]], str | None] | None = None,
     cwd: Callable[[dict[str, Any]], str | None] | None = None,
     asks_user: bool = False,
+    delegates: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
@@ -157,12 +160,13 @@ def tool(function: Callable[..., Any] | None = None, /, **attributes: Any) -> An
     Sync functions run in a thread. Attributes are values or functions of the arguments.
     """
     if function is None:
-        return lambda inner: _define(inner, **attributes)
-    return _define(function)
+        return lambda inner: _define(inner, sys._getframe(1).f_locals, **attributes)  # noqa: SLF001
+    return _define(function, sys._getframe(1).f_locals)  # noqa: SLF001
 
 
 def _define(
     function: Callable[..., Any],
+    around: dict[str, Any],
     *,
     name: str | None = None,
     description: str | None = None,
@@ -177,8 +181,9 @@ def _define(
     described = description or inspect.getdoc(function) or ""
     if not described:
         raise UserError(f"Tool {function.__name__!r} needs a docstring or a description.")
-    context = _context_parameter(function)
-    parameters = Parameters(function, skip=context)
+    hints = hints_of(function, around)
+    context = _context_parameter(hints)
+    parameters = Parameters(function, hints, skip=context)
     return Tool(
         name=name or function.__name__,
         description=described,
@@ -189,8 +194,8 @@ def _define(
     )
 
 
-def _context_parameter(function: Callable[..., Any]) -> str | None:
-    for name, hint in get_type_hints(function).items():
+def _context_parameter(hints: dict[str, Any]) -> str | None:
+    for name, hint in hints.items():
         if name != "return" and (hint is ToolContext or get_origin(hint) is ToolContext):
             return name
     return None

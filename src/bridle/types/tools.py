@@ -42,6 +42,7 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     command: str | None = None
     cwd: str | None = None
     asks_user: bool = False
+    delegates: bool = False
     problem: str | None = None
     problem_kind: str = "invalid_arguments"
 

@@ -59,13 +59,15 @@ class Dispatcher(Moving, kw_only=True):
             self.wake(name)
 
     def wake(self, thread_id: str) -> None:
-        """Drain a thread soon."""
+        """Drain a thread soon, unless everything here is ending: then it is left for later."""
+        if self.tasks.cancel_scope.cancel_called:
+            return
         if thread_id in self._draining:
             self._again.add(thread_id)
             return
+        self._draining.add(thread_id)
         self.failures.pop(thread_id, None)
         self.tasks.start_soon(self._work, thread_id, name=f"drain {thread_id}")
-        self._draining.add(thread_id)  # not before: a closed group takes no more work
 
     def busy(self, root: str) -> bool:
         """Whether any thread of a tree is being drained."""

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bridle.types.base import Fixed, Moving
+from bridle.permissions.shell.facts import Word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bridle.permissions.shell.facts import Word
 
-
-class Options(Fixed, frozen=True, kw_only=True):
+class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The options that a program has, as far as they must be told apart.
 
     Letters of `values` take a value, those of `attached` only one without a blank, those of
@@ -32,11 +30,11 @@ class Options(Fixed, frozen=True, kw_only=True):
     numbers: bool = False
 
 
-class Skipped(Moving):
+class Skipped(msgspec.Struct):
     """Where the options end, what values they had, and why that is not certain."""
 
     at: int
-    given: dict[str, Word | str] = msgspec.field(default_factory=dict)
+    given: dict[str, Word | str] = {}
     problem: str | None = None
 
 

@@ -6,24 +6,21 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bridle.permissions.shell.facts import HOLE
-from bridle.types.base import Fixed
+from bridle.permissions.shell.facts import HOLE, Assignment, Role, Word
+from bridle.permissions.shell.tree import Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bridle.permissions.shell.facts import Assignment, Role, Word
-    from bridle.permissions.shell.tree import Dialect
 
-
-class Inner(Fixed, frozen=True):
+class Inner(msgspec.Struct, frozen=True):
     """A command that another one runs; `offset` is where its words begin in the outer's."""
 
     words: tuple[Word, ...]
     offset: int | None = None
 
 
-class Reading(Fixed, frozen=True, kw_only=True):
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
     """What follows from a command's words.
 
     `kind` is how the command itself counts: a `wrapper` needs no permission of its own, `neutral`

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bridle.types.base import Fixed, Moving
+import msgspec
 
 PieceKind = Literal[
     "text", "quoted", "variable", "command", "process", "arithmetic", "ansi", "locale", "array"
@@ -24,7 +24,7 @@ class Unreadable(Exception):
         super().__init__(f"{reason} at {at}")
 
 
-class Piece(Fixed, frozen=True):
+class Piece(msgspec.Struct, frozen=True):
     """A part of a word: text as it will be, or something that the shell computes.
 
     `text` is the value of text, the name of a variable, the expression of an arithmetic piece or
@@ -43,7 +43,7 @@ class Piece(Fixed, frozen=True):
     problem: str | None = None
 
 
-class RawWord(Fixed, frozen=True):
+class RawWord(msgspec.Struct, frozen=True):
     """One word as written, with the places where it begins and ends."""
 
     pieces: tuple[Piece, ...]
@@ -58,7 +58,7 @@ class RawWord(Fixed, frozen=True):
         return None
 
 
-class Assign(Fixed, frozen=True):
+class Assign(msgspec.Struct, frozen=True):
     """`name=value`, `name+=value`, `name[key]=value` or `name=(words)`."""
 
     name: str
@@ -67,7 +67,7 @@ class Assign(Fixed, frozen=True):
     raw: str
 
 
-class Heredoc(Moving):
+class Heredoc(msgspec.Struct):
     """A here-document; its body is filled in where the next line begins."""
 
     delimiter: str
@@ -76,7 +76,7 @@ class Heredoc(Moving):
     body: RawWord | None = None
 
 
-class Redirection(Fixed, frozen=True):
+class Redirection(msgspec.Struct, frozen=True):
     """An operator and its target."""
 
     operator: str
@@ -84,7 +84,7 @@ class Redirection(Fixed, frozen=True):
     descriptor: str = ""
 
 
-class Simple(Fixed, frozen=True):
+class Simple(msgspec.Struct, frozen=True):
     """Assignments, words and redirections up to the next operator."""
 
     assigns: tuple[Assign, ...]
@@ -110,7 +110,7 @@ CompoundKind = Literal[
 ]
 
 
-class Compound(Fixed, frozen=True):
+class Compound(msgspec.Struct, frozen=True):
     """Everything that holds other commands; `words` are those it evaluates itself.
 
     `name` is the variable of a loop or the name of a function; `only_bash` is set where other

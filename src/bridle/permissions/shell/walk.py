@@ -6,34 +6,33 @@ import re
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from bridle.permissions.shell.builtins import read_builtin
 from bridle.permissions.shell.facts import HOLE, Assignment, Redirect, SimpleCommand, Word
 from bridle.permissions.shell.notes import Notes
 from bridle.permissions.shell.numbers import is_number
 from bridle.permissions.shell.reader import Reader
-from bridle.permissions.shell.tree import Compound, Heredoc, RawWord, Simple, Unreadable
+from bridle.permissions.shell.tree import Compound, Dialect, Heredoc, RawWord, Simple, Unreadable
 from bridle.permissions.shell.values import value
 from bridle.permissions.shell.words import MAX_DEPTH
 from bridle.permissions.shell.wrappers import unwrap
-from bridle.types.base import Fixed
-from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bridle.permissions.shell.facts import Mode
     from bridle.permissions.shell.reading import Reading
-    from bridle.permissions.shell.tree import Dialect, Node, Piece, Redirection
+    from bridle.permissions.shell.tree import Node, Piece, Redirection
 
 MAX_COMMANDS = 1000
 MAX_WORDS = 5000
-_RANGE = lazy(r"\{-?[0-9]+\.\.-?[0-9]+(?:\.\.-?[0-9]+)?\}")
+_RANGE = re.compile(r"\{-?[0-9]+\.\.-?[0-9]+(?:\.\.-?[0-9]+)?\}")
 _COMPARISONS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
-_IDENTIFIER = lazy(r"[A-Za-z_][A-Za-z0-9_]*")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class Where(Fixed, frozen=True):
+class Where(msgspec.Struct, frozen=True):
     """What surrounds a command."""
 
     dialect: Dialect = "bash"
@@ -43,7 +42,7 @@ class Where(Fixed, frozen=True):
     via: tuple[str, ...] = ()
 
 
-class Run(Fixed, frozen=True):
+class Run(msgspec.Struct, frozen=True):
     """One command before it is read: its words and what is set up for it."""
 
     words: tuple[Word, ...]
@@ -88,21 +87,21 @@ class Walk(Notes):
         self._redirections(node.redirections, where)
         match node.kind:
             case "for" | "while" | "function":
-                where = msgspec.structs.replace(where, repeats=True, piped=True)
+                where = replace(where, repeats=True, piped=True)
                 if node.name and node.kind == "for":
                     counted = bool(node.words) and all(_counts(word) for word in node.words)
                     self.sets(node.name, number=counted)
             case "coproc":
                 self.sets(node.name or "COPROC", number=False)
-                where = msgspec.structs.replace(where, piped=True)
+                where = replace(where, piped=True)
             case "pipeline":
                 self._nodes(node.body[:1], where)
-                self._nodes(node.body[1:], msgspec.structs.replace(where, piped=True))
+                self._nodes(node.body[1:], replace(where, piped=True))
                 return
             case "condition":
                 self._condition([value(word) for word in node.words])
             case "group" if node.redirections:
-                where = msgspec.structs.replace(where, piped=True)
+                where = replace(where, piped=True)
             case _:
                 pass
         self._nodes(node.body, where)
@@ -133,7 +132,7 @@ class Walk(Notes):
                 self.problem(piece.problem, raw)
             if piece.body:
                 feeds = piece.kind == "process" and piece.text.startswith(">")
-                self._nodes(piece.body, msgspec.structs.replace(where, piped=where.piped or feeds))
+                self._nodes(piece.body, replace(where, piped=where.piped or feeds))
             if piece.kind == "arithmetic":
                 self.numbers.uses(piece.text, raw)
                 for inner in piece.inner:
@@ -244,7 +243,7 @@ class Walk(Notes):
             guess.text(script, Where(depth=MAX_DEPTH - 4))
             self.guessed.extend(guess.commands)
         name = run.words[0].text.rsplit("/", 1)[-1]
-        below = msgspec.structs.replace(where, depth=where.depth + 1, via=(*where.via, name))
+        below = replace(where, depth=where.depth + 1, via=(*where.via, name))
         counted = index if reading.kind == "command" else run.outer
         for inner in reading.inner:
             offset = inner.offset
@@ -254,9 +253,7 @@ class Walk(Notes):
             assignments = run.assignments + reading.environment
             self._run(Run(inner.words, run.raw, assignments, (), run.stdin, counted, offset), below)
         for text, dialect in reading.scripts:
-            self.text(
-                text, msgspec.structs.replace(below, dialect=where.dialect if own else dialect)
-            )
+            self.text(text, replace(below, dialect=where.dialect if own else dialect))
 
 
 def _counts(word: RawWord) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 
 from bridle.agent.setup import RequestHead, RunSetup, Wanted
 from bridle.errors import LeaseLost, ModelError, RequestAbandoned, UserError
+from bridle.gate.batch import Concurrency
 from bridle.gate.decide import Decider
 from bridle.permissions.evaluate import evaluate
 from bridle.ports.clock import from_iso
@@ -270,6 +271,7 @@ class TapePreparer:
             limits=started.limits,
             checks=TapeChecks(self.tape),
             mode_id=wanted.mode or started.mode_id,
+            concurrency=Concurrency(children=started.limits.max_parallel),
         )
 
     def _check_set_up(self) -> None:

@@ -62,10 +62,10 @@ async def do(options: RunOptions, job: Job) -> int:
 async def _session(harness: Harness, job: Job) -> Session:
     if job.thread is not None:
         return await harness.session(thread_id=job.thread)
-    session = await harness.session(new=not job.resume)
-    if job.resume and job.task is None and not session.threads.current.messages:
-        raise UserError("There is nothing to continue here. Start with: bridle run TASK")
-    return session
+    try:
+        return await harness.session(new=not job.resume, create=not job.resume)
+    except ConfigError as error:
+        raise UserError("There is nothing to continue here. Start with: bridle run TASK") from error
 
 
 async def _begin(session: Session, job: Job) -> str:

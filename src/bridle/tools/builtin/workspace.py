@@ -36,7 +36,7 @@ class SeenFiles(Fixed, frozen=True):
         return self._seen.get((thread_id, path))
 
 
-class Workplace(Fixed, frozen=True, kw_only=True):
+class Workplace(Fixed, frozen=True, kw_only=True, weakref=True):
     """The root of the workspace, access to its files, and what runs commands in it."""
 
     root: Path
