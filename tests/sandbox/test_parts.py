@@ -111,6 +111,14 @@ def test_submodules_are_protected(workspace: Path, policy: SandboxPolicy) -> Non
     assert f"{module}/config" in found
 
 
+def test_file_tools_can_ask_what_is_protected(workspace: Path, policy: SandboxPolicy) -> None:
+    git(workspace, "init", "-q")
+    for path in (".git/config", ".git/hooks/x", ".mcp.json", "harness.yaml", ".bridle/local/x"):
+        assert mounts.is_protected(policy, f"{workspace}/{path}")
+    for path in (".git/index", "harness.yaml2", "src/.mcp.json", ".bridlex"):
+        assert not mounts.is_protected(policy, f"{workspace}/{path}")
+
+
 def test_kinds_have_aliases_and_no_others() -> None:
     assert parse("local") == "auto"
     assert parse("read-only") == "read-only"

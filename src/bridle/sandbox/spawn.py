@@ -126,6 +126,8 @@ class Link:
                 data = data[self._socket.send(data) :]
             except BlockingIOError:
                 await anyio.wait_writable(self._socket)
+            except OSError:
+                return  # refused; `receive` says why
 
     async def receive(self) -> dict[str, Any] | None:
         """The next message of the warden; None when it is gone."""

@@ -72,13 +72,15 @@ def _supervise(
     pid, failure = start(request, fds, {link.fileno(), owner_fd})
     for fd in fds:
         os.close(fd)
+    ended: tree.Reaped = {}
     if failure is None:
         _send(link, {"pid": pid})
-        _wait(pid, link, owner_fd)
+        ended = _wait(pid, link, owner_fd)
     for path, _home, _settings, freeze, _names in request["groups"]:
         for name, value in freeze:
             _try_write(f"{path}/{name}", value)
-    status, usage = tree.end().get(pid, (tree.SIGKILL, None))
+    ended |= tree.end()
+    status, usage = ended.get(pid, (tree.SIGKILL, None))
     if failure:
         return {"failed": failure}
     return {
@@ -89,7 +91,7 @@ def _supervise(
     }
 
 
-def _spawn(request: dict[str, Any], fds: list[int], _links: set[int]) -> tuple[int, str | None]:
+def _spawn(request: dict[str, Any], fds: list[int], links: set[int]) -> tuple[int, str | None]:
     """Start a command that inherits all it needs; cheaper than a fork of this process.
 
     The warden joins the command's groups for that moment. The command dies with the warden all
@@ -114,6 +116,8 @@ def _spawn(request: dict[str, Any], fds: list[int], _links: set[int]) -> tuple[i
             setsigmask=(),
             setsigdef=DEFAULT_SIGNALS,
         )
+    except NotImplementedError:  # a system that cannot give a spawned process its own session
+        return _fork(request, fds, links)
     except OSError as error:
         return 0, error.strerror or str(error)
     finally:
@@ -201,16 +205,18 @@ def _limit(limits: list[tuple[int, int]]) -> None:
         resource.setrlimit(kind, (limit, last))  # a signal that names the limit, then the end
 
 
-def _wait(pid: int, link: _socket.socket, owner_fd: int) -> None:
+def _wait(pid: int, link: _socket.socket, owner_fd: int) -> tree.Reaped:
     """Wait until the command ends, the link closes or our owner is gone."""
     child_fd = tree.watch(pid)
     if child_fd >= 0:
         _ready({link.fileno(), owner_fd, child_fd})
         os.close(child_fd)
-        return
+        return {}
     while not _ready({link.fileno(), owner_fd}, 20):
-        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            return
+        done, status, usage = os.wait4(pid, os.WNOHANG)
+        if done:
+            return {pid: (status, usage)}
+    return {}
 
 
 def _ready(fds: set[int], milliseconds: int | None = None) -> set[int]:
