@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "undo": ("undo", "Take back what a run did to files and conversation."),
     "models": ("models", "List models, prices and keys."),
     "connect": ("connect", "Store a provider's key and try it."),
+    "fork": ("fork", "Go on from an earlier event, in a copy."),
     "replay": ("replay", "Run a run again from its log and compare."),
     "verify": ("verify", "Check that a run's record was not changed."),
     "why": ("why", "Tell why an event happened, and what would change it."),
