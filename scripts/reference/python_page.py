@@ -164,7 +164,9 @@ def shown_parameter(parameter: inspect.Parameter) -> str:
 
 
 def shown_default(value: object) -> str:
-    if isinstance(value, enum.Enum | types.FunctionType):
+    if isinstance(value, types.FunctionType):
+        return value.__name__
+    if isinstance(value, enum.Enum):
         return str(value)
     text = repr(value)
     return "…" if text.startswith("<") else text
