@@ -51,7 +51,8 @@ class ByRole:
         child = request.system == "child"
         done = any(m.role == "tool" for m in request.messages)
         if child:
-            item = says("the child says hello") if done else calls("look", name="x")
+            both = [calls("look", name="x"), calls("look", name="y")]
+            item = says("the child says hello") if done else both
         else:
             ask = calls("subagent", agent_type="kid", task="work")
             item = says("parent got it") if done else ask

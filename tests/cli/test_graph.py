@@ -18,11 +18,14 @@ PARALLEL = """\
 def test_runs_steps_calls_and_children(parent: Bridle) -> None:
     (found,) = parent("graph", "last", "--json").json
     kinds = [node["kind"] for node in found["nodes"]]
-    assert kinds == ["run", "step", "call", "run", "step", "call", "step", "step"]
+    assert kinds == ["run", "step", "call", "run", "step", "call", "call", "step", "step"]
     run, step, call, child = found["nodes"][:4]
     parents = {(e["source"], e["target"]) for e in found["edges"] if e["kind"] == "parent"}
     assert {(run["id"], step["id"]), (step["id"], call["id"]), (call["id"], child["id"])} <= parents
+    together = [(e["source"], e["target"]) for e in found["edges"] if e["kind"] == "parallel"]
+    assert {name for pair in together for name in pair} == {n["id"] for n in found["nodes"][5:7]}
     text = parent("graph", "last").out
+    assert text.count("∥") == 2
     assert "      ● run_" in text
     assert text.splitlines()[0].startswith(f"● {run['id']} go")
 
