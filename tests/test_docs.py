@@ -78,7 +78,7 @@ def as_script(block: Block, home: Path) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md", "docs/reference/observing.md"])
 def test_the_commands_of_a_page_work_one_after_the_other(page: str, tmp_path: Path) -> None:
     found = [block for block in blocks(ROOT / page, "sh") if block.reason is None]
     assert found

@@ -112,7 +112,9 @@ class Link:
                 "env": launch.env,
                 "cwd": launch.cwd,
                 "rlimits": list(launch.rlimits),
-                "groups": [(g.path, g.settings, g.freeze, g.counters) for g in launch.groups],
+                "groups": [
+                    (g.path, g.home, g.settings, g.freeze, g.counters) for g in launch.groups
+                ],
                 "confinement": _plain(launch),
                 "shadows": list(launch.shadows),
                 "guarded": list(launch.guarded),
