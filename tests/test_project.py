@@ -111,7 +111,7 @@ def test_the_licence_is_there() -> None:
     assert project["license"] == "MIT"
 
 
-@pytest.mark.parametrize("script", ["install", "install-system", "check", "test", "bench"])
+@pytest.mark.parametrize("script", ["install", "check", "test", "bench"])
 def test_a_script_explains_itself(script: str) -> None:
     done = subprocess.run(
         [str(ROOT / "scripts" / script), "--help"], capture_output=True, text=True, check=True

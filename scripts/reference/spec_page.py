@@ -39,8 +39,8 @@ MEANINGS = {
     "description": "For people.",
     "flavor": "`coding` has the tools of a workspace; `no_tool` is compiled without any tool.",
     "model_policy.primary": "`provider/model`; `--model` goes before it.",
-    "policy_tests": "Calls, and what the policy must decide about each. Validated; no command "
-    "runs them yet.",
+    "policy_tests": "Calls, and what the policy must decide about each; `bridle validate` and "
+    "`bridle policy test` run them. See [policies](observing.md#policies).",
     "model_policy.fallbacks": "Models that answer when those before them cannot; see [models]"
     "(../models.md#fallbacks).",
     "model_policy.profile": "A kind of work: values that the pack and the fields here go before.",
