@@ -227,8 +227,9 @@ class Turn(Moving, kw_only=True):
             if isinstance(op, Approve | Decline | Answer | AnswerPlan | ResumeTool | Settle):
                 try:
                     await self._attend_one(run, setup, input_id, op)
-                except HeadMoved:
+                except HeadMoved:  # look again, from the first: inputs act in their order
                     self._news.set()
+                    return
 
     async def _within_time(self, run: RunState, work: Callable[[], Awaitable[None]]) -> None:
         """Work until an interrupt or the deadline cuts it; a run that is out of time expires."""

@@ -10,13 +10,27 @@ from bridle.errors import HeadMoved, LeaseLost, ReplayDiverged
 from bridle.ports.store import Batch, Head, Store
 from bridle.runs.replay.tape import is_external
 from bridle.types.chain import GENESIS, link
-from bridle.types.events import DurableEvent, ErrorRaised, Event, encode_event
+from bridle.types.events import (
+    CallSuspended,
+    CheckpointTaken,
+    DurableEvent,
+    ErrorRaised,
+    Event,
+    TasksUpdated,
+    ToolReturned,
+    encode_event,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bridle.runs.replay.tape import Tape
     from bridle.types.ledger import Account
+
+
+PATIENCE = 500
+RESULTS = (ToolReturned, CallSuspended, TasksUpdated, CheckpointTaken)
+"""Events that a call's own task records when it is done."""
 
 
 class ReplayStore:
@@ -31,6 +45,7 @@ class ReplayStore:
         self._original = original
         self._moved = moved
         self._written: list[DurableEvent] = []
+        self._waited = (-1, 0)
         self.hash = GENESIS
 
     async def commit(self, batch: Batch) -> tuple[DurableEvent, ...]:
@@ -40,6 +55,8 @@ class ReplayStore:
             raise HeadMoved("the log moved")
         if own.events and self._tape.at_border:
             return self._beyond(own.events[0])
+        if own.events and self._comes_later(own.events[0]):
+            raise HeadMoved("the result of a call comes first")
         if own.events and not isinstance(own.events[0], ErrorRaised):
             self._tape.check()
         done = tuple(self._compare(event) for event in own.events)
@@ -47,6 +64,20 @@ class ReplayStore:
         if done:
             self._moved(done[-1])
         return done
+
+    def _comes_later(self, event: Event) -> bool:
+        """Whether a running call is next in the log, before what the drain decides beside it.
+
+        The call's own task will bring its result; the decision is made again after it. A call
+        that never comes is a difference, found when the decision has waited long enough.
+        """
+        recorded = self._tape.next
+        if not isinstance(recorded, RESULTS) or type(event) is type(recorded):
+            return False
+        if self._waited[0] != self._tape.position:
+            self._waited = (self._tape.position, 0)
+        self._waited = (self._waited[0], self._waited[1] + 1)
+        return self._waited[1] < PATIENCE
 
     def inject(self) -> None:
         """Put back the events that others wrote at this place."""
