@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, assert_never
 
 import anyio
@@ -20,7 +20,7 @@ from bridle.agent.setup import Prepare, RunSetup, Wanted, names
 from bridle.agent.step import NextDelay, Step
 from bridle.agent.termination import NATURAL, Stop, stop_reason
 from bridle.errors import BridleError, HeadMoved, UserError
-from bridle.gate.batch import runnable
+from bridle.gate.batch import Concurrency, runnable
 from bridle.journal.recorder import Extra, ThreadLog
 from bridle.ports.clock import Clock, from_iso
 from bridle.types import events as ev
@@ -149,6 +149,7 @@ class Turn:
             head=head,
             policy=policy,
             limits=limits,
+            parallel=(setup.concurrency.max, setup.concurrency.per_category),
             price=setup.model.price,
             account=op.run_id,
             depth=thread.depth if thread is not None else 0,
@@ -196,7 +197,7 @@ class Turn:
             await self._ending().end(run, Stop("error", run.error.error))
             return None
         try:
-            self._setup = await self.prepare(
+            setup = await self.prepare(
                 self.log.state, Wanted(started=run.start, model=run.model_id)
             )
         except UserError as error:
@@ -208,6 +209,9 @@ class Turn:
                 extra=steering.child_interrupts(run),
             )
             return None
+        most, of_category = run.start.parallel
+        bounds = Concurrency(max=most, per_category=of_category)
+        self._setup = replace(setup, concurrency=bounds)
         if not fell_back:
             ready = runnable(run.calls, self._setup.concurrency)
             self._suspects = {call.call.id for call in ready}
@@ -229,9 +233,11 @@ class Turn:
             case Approve() | Decline():
                 owner = str(self.log.lease.owner)
                 state = self.log.state
-                await self.log.decide(*steering.answered(state, run, op, input_id, setup, owner))
+                answer = steering.answered(state, run, op, input_id, setup, owner)
+                await self.log.decide(*answer, *steering.resumed(run, answer, setup.concurrency))
             case Settle():
-                await self.log.decide(*steering.settled(run, op, input_id))
+                result = steering.settled(run, op, input_id)
+                await self.log.decide(*result, *steering.resumed(run, result, setup.concurrency))
             case Send() | Steer():
                 return
             case other:
