@@ -73,8 +73,11 @@ class Ending(Fixed, frozen=True, kw_only=True):
         )
 
     async def abandon(self) -> None:
-        """The drain itself is cancelled: settle what is open and end the run, once."""
-        while (run := self.log.state.run) is not None:
+        """The drain itself is cancelled: settle what is open and end the run, once.
+
+        A run that is parked waits for somebody, not for this drain: it stays parked.
+        """
+        while (run := self.log.state.run) is not None and not run.paused:
             with contextlib.suppress(HeadMoved):
                 await self.end(
                     run,
