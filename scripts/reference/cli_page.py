@@ -29,6 +29,8 @@ def cli_page() -> str:
             f"bridle.surfaces.cli.commands.{module}"
         ).command
         parts.append(command_part(name, command))
+        if isinstance(command, click.Group):
+            parts += [command_part(f"{name} {n}", c) for n, c in command.commands.items()]
     return "\n".join(parts)
 
 
@@ -37,8 +39,14 @@ def command_part(name: str, command: click.Command) -> str:
     shown = [p.make_metavar(click.Context(command)) for p in arguments]
     usage = " ".join(["bridle", name, *shown, "[OPTIONS]"])
     parts = [f"## bridle {name}\n", f"    {usage}\n", inspect.cleandoc(command.help or "") + "\n"]
+    if isinstance(command, click.Group):
+        below = [command_part(f"{name} {key}", one) for key, one in command.commands.items()]
+        return "\n".join(
+            [parts[0], *parts[2:], *(part.replace("## ", "### ", 1) for part in below)]
+        )
     options = [p for p in command.params if isinstance(p, click.Option)]
-    parts.append(table(("option", "value", "meaning"), map(option_row, options)))
+    if options:
+        parts.append(table(("option", "value", "meaning"), map(option_row, options)))
     if command.epilog:
         example = command.epilog.removeprefix("Example: ")
         parts.append(f"Example: `{example}`\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import types
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -17,8 +18,14 @@ def written(kind: type, field: str) -> str:
     for base in kind.__mro__:
         found = inspect.get_annotations(base).get(field)
         if found is not None:
-            return f"`{found if isinstance(found, str) else hint(found)}`"
+            return f"`{found if isinstance(found, str) else in_python(found)}`"
     raise LookupError(field)
+
+
+def in_python(kind: Any) -> str:
+    """An annotation that was evaluated, as one would write it."""
+    text = kind.__name__ if isinstance(kind, type) and not get_args(kind) else str(kind)
+    return re.sub(r"\b[a-z_]+(\.[a-z_]+)*\.(?=[A-Z])", "", text)
 
 
 def default_of(field: msgspec.structs.FieldInfo) -> str:
@@ -41,13 +48,15 @@ def hint(kind: Any) -> str:
         return " or ".join(hint(part) for part in get_args(kind) if part is not type(None))
     if origin in (tuple, list):
         return f"list of {hint(get_args(kind)[0])}"
+    if origin is dict:
+        return f"map of {hint(get_args(kind)[0])} to {hint(get_args(kind)[1])}"
     words = {str: "text", int: "integer", float: "number", bool: "`true`, `false`"}
     return words.get(kind, getattr(kind, "__name__", str(kind)))
 
 
 def bounds(meta: msgspec.Meta) -> str:
     if meta.ge is not None:
-        return f" ≥ {meta.ge}"
+        return f" ≥ {meta.ge}" + (f", ≤ {meta.le}" if meta.le is not None else "")
     return f" > {meta.gt}" if meta.gt is not None else ""
 
 

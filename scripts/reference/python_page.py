@@ -9,12 +9,20 @@ from collections.abc import Callable, Iterator
 from typing import Any, get_overloads
 
 import msgspec
-from markdown import code, default_of, doc_of, flat, written
+from markdown import code, doc_of, flat, written
 
 import bridle
 import bridle.testing
-from bridle.app.events import SessionEvents
-from bridle.app.threads import SessionThreads, ThreadSettings
+from bridle.app.parts.checkpoints import SessionCheckpoints
+from bridle.app.parts.events import SessionEvents
+from bridle.app.parts.models import SessionModels
+from bridle.app.parts.modes import SessionModes
+from bridle.app.parts.permissions import SessionPermissions
+from bridle.app.parts.state import SessionState
+from bridle.app.parts.subagents import SessionSubagents
+from bridle.app.parts.tasks import SessionTasks
+from bridle.app.parts.threads import SessionThreads, ThreadSettings
+from bridle.app.parts.workspace import SessionWorkspace
 
 PYTHON_INTRO = """# Python
 
@@ -31,6 +39,14 @@ PARTS: dict[str, dict[str, type]] = {
         "session.threads": SessionThreads,
         "session.threads.settings": ThreadSettings,
         "session.events": SessionEvents,
+        "session.modes": SessionModes,
+        "session.models": SessionModels,
+        "session.state": SessionState,
+        "session.permissions": SessionPermissions,
+        "session.tasks": SessionTasks,
+        "session.subagents": SessionSubagents,
+        "session.workspace": SessionWorkspace,
+        "session.checkpoints": SessionCheckpoints,
     }
 }
 
@@ -92,16 +108,25 @@ def field_names(kind: type) -> tuple[str, ...]:
 
 def class_parameters(kind: type) -> list[str]:
     if issubclass(kind, msgspec.Struct):
-        fields = msgspec.structs.fields(kind)
+        names, defaults = kind.__struct_fields__, kind.__struct_defaults__
+        given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
         shown = [
-            f"{f.name}: {written(kind, f.name).strip('`')}"
-            + ("" if f.required else f" = {default_of(f)}".replace("null", "None"))
-            for f in fields
+            f"{name}: {written(kind, name).strip('`')}{struct_default(given, name)}"
+            for name in names
         ]
-        return ["*", *shown]
+        first = len(kind.__match_args__)  # those that may be given by position
+        return [*shown[:first], *(["*"] if shown[first:] else []), *shown[first:]]
     if issubclass(kind, Exception) and "__init__" not in vars(kind):
         return [kind.__mro__[1].__name__]
     return parameters_of(kind.__init__)
+
+
+def struct_default(given: dict[str, Any], name: str) -> str:
+    value = given.get(name, msgspec.NODEFAULT)
+    if value is msgspec.NODEFAULT:
+        return ""
+    factory = getattr(value, "factory", None)
+    return f" = {shown_default(factory() if factory in (dict, list, set) else value)}"
 
 
 def signature(function: Callable[..., Any]) -> str:
@@ -139,7 +164,9 @@ def shown_parameter(parameter: inspect.Parameter) -> str:
 
 
 def shown_default(value: object) -> str:
-    if isinstance(value, enum.Enum | types.FunctionType):
+    if isinstance(value, types.FunctionType):
+        return value.__name__
+    if isinstance(value, enum.Enum):
         return str(value)
     text = repr(value)
     return "…" if text.startswith("<") else text

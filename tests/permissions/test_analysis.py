@@ -127,6 +127,8 @@ def test_wrappers_are_unwrapped(command, inner):
         "a\\\nb=1 c", "i\\\nf a",
         "a &\\\n& b", "$\\\n(a) b", "sh -c '[[ a && rm x ]]'", "sh -c '((rm x))'", "a=(1)#;b",
         "echo a\x00b",
+        "a >&'$(b)'", 'a >& "$x"', "a 1>&'`b`'", "a >(time case x in y) b;; esac)",
+        "a $(time { b; })", "a $(time x=1 b)",
         "echo $(a <<E | b\nx\nE\n)", "echo $(a; b <<E\nx\nE\n)", "echo a\rb", "echo \x1b[0m",
         "time -o f a", "timeout $x a", "env $x a", "sudo $x a",
         "command $x a",

@@ -186,3 +186,28 @@ async def test_cancelling_leaves_no_process_and_no_file(tmp_path, monkeypatch):
         await anyio.sleep(0.3)
         assert processes(str(tmp_path)) == set()
     assert tree_hash(root) == hash_before
+
+
+async def test_tests_that_start_python_see_the_edit(tmp_path):
+    root = write(
+        tmp_path / "p",
+        mod="def f(a):\n    return a - 1\n\n\nif __name__ == '__main__':\n    print(f(1))\n",
+        test_mod="""
+            import subprocess
+            import sys
+
+
+            def test_main():
+                out = subprocess.run([sys.executable, "-m", "mod"], capture_output=True)
+                assert out.stdout == b"2\\n"
+
+
+            def test_f():
+                import mod
+
+                assert mod.f(4) == 5
+        """,
+    )
+    report = await repair(root)
+    assert report.status == "fixed", report
+    assert patched(root, report)

@@ -105,3 +105,19 @@ async def test_the_agent_can_be_a_function_of_the_state(opened, model):
         await session.state.set(level=2)
         await session.send("y")
         assert [r.system for r in model.requests] == ["level 1", "level 2"]
+
+
+async def test_a_run_that_begins_its_requests_differently_says_what_changed(opened, model):
+    model.plays(says("a"), says("b"), says("c"))
+    mode = Mode("m", lambda ctx: Agent(f"level {ctx.state.get('level')}"))
+    async with opened(modes=[mode]) as harness:
+        session = await harness.session()
+        first = await session.send("x")
+        again = await session.send("y")
+        await session.state.set(level=2)
+        third = await session.send("z")
+        broken = [
+            [e.cause for e in await session.run_events(r.run_id) if e.type == "prefix_broken"]
+            for r in (first, again, third)
+        ]
+        assert broken == [[], [], ["system"]]

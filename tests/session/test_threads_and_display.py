@@ -57,9 +57,7 @@ async def test_no_more_children_than_allowed_work_at_once(opened, model):
     batch = [calls("subagent", agent_type="kid", task=str(n)) for n in range(5)]
     model.plays(batch, *[says("kid") for _ in range(5)], says("end"))
     limits = Limits(max_parallel=2)
-    async with opened(
-        subagents=[Subagent("kid", instructions="kid")], limits=limits
-    ) as harness:
+    async with opened(subagents=[Subagent("kid", instructions="kid")], limits=limits) as harness:
         session = await harness.session()
         result = await session.send("go")
         assert result.text == "end"

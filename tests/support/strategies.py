@@ -60,6 +60,8 @@ def _of(info: mi.Type) -> st.SearchStrategy[Any]:
         return st.dictionaries(_of(info.key_type), _of(info.value_type), max_size=3)
     if isinstance(info, mi.VarTupleType):
         return st.lists(_of(info.item_type), max_size=3).map(tuple)
+    if isinstance(info, mi.ListType):
+        return st.lists(_of(info.item_type), max_size=3)
     return PLAIN[type(info)]
 
 

@@ -17,11 +17,15 @@ from bridle.types.ops import (
     AnswerPlan,
     Approve,
     Decline,
+    Grant,
     Interrupt,
+    Op,
     ResumeTool,
     Send,
     Settle,
     Steer,
+    SwitchMode,
+    SwitchModel,
 )
 from bridle.types.tools import CallFacts, Failed
 
@@ -210,6 +214,33 @@ def mode_switch(
             ev.ModelChanged(run_id=run_id, model_id=model_id, scope="mode", mode_id=mode_id)
         )
     return events
+
+
+def idle_events(state: ThreadState, op: Op, input_id: str, owner: str) -> list[ev.Event]:
+    """What an op does to a thread without a run; nothing when it needs one."""
+    match op:
+        case SwitchMode():
+            return mode_switch(op.mode_id, op.model_id, state.mode_id, consumes=(input_id,))
+        case SwitchModel():
+            return [switched_model(op, input_id)]
+        case Grant():
+            return [grant_given(op, input_id, owner)]
+        case _:
+            return []
+
+
+def switched_model(op: SwitchModel, input_id: str) -> ev.Event:
+    """The event of another model for a mode."""
+    return ev.ModelChanged(
+        model_id=op.model_id, scope=op.scope, mode_id=op.mode_id, consumes=(input_id,)
+    )
+
+
+def grant_given(op: Grant, input_id: str, owner: str) -> ev.Event:
+    """The event of something that the user allowed without being asked."""
+    return ev.PermissionGranted(
+        scope=op.scope, matches=op.matches, owner=owner, consumes=(input_id,)
+    )
 
 
 def _result(run: RunState, call: CallState, text: str, input_id: str) -> ev.ToolReturned:

@@ -6,7 +6,6 @@ decision is refused and made again, so the whole drain is a function of the log 
 
 from __future__ import annotations
 
-import logging
 import math
 from typing import TYPE_CHECKING, assert_never
 
@@ -16,18 +15,15 @@ import msgspec
 from bridle.agent import steering
 from bridle.agent.calls import Calls
 from bridle.agent.ending import Ending
-from bridle.agent.setup import Prepare, RunSetup, Wanted, names
+from bridle.agent.starting import Starting
 from bridle.agent.step import NextDelay, Step
 from bridle.agent.termination import NATURAL, Stop, stop_reason
-from bridle.errors import BridleError, HeadMoved, UserError
+from bridle.errors import HeadMoved
 from bridle.gate.batch import runnable
 from bridle.journal.recorder import Extra, ThreadLog
 from bridle.ports.clock import Clock, from_iso
 from bridle.types import events as ev
 from bridle.types.base import Moving
-from bridle.types.content import plain_text
-from bridle.types.ids import derive_id
-from bridle.types.ledger import Account
 from bridle.types.ops import (
     Answer,
     AnswerPlan,
@@ -43,16 +39,13 @@ from bridle.types.ops import (
     SwitchMode,
     SwitchModel,
 )
-from bridle.types.runs import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from bridle.agent.setup import Prepare, RunSetup
     from bridle.journal.state import RunState
     from bridle.types.messages import StopReason
-
-TASK_LENGTH = 200
-log = logging.getLogger("bridle.turn")
 
 
 class Turn(Moving, kw_only=True):
@@ -62,8 +55,7 @@ class Turn(Moving, kw_only=True):
     prepare: Prepare
     clock: Clock
     next_delay: NextDelay
-    _setup: RunSetup | None = None
-    _suspects: set[str] = msgspec.field(default_factory=set)
+    _starting: Starting | None = None
     _pausing: bool = False
     _asking: bool = False
     _news: anyio.Event = msgspec.field(default_factory=anyio.Event)
@@ -99,8 +91,8 @@ class Turn(Moving, kw_only=True):
             await self._refresh()
         run = self.log.state.run
         if run is None:
-            return await self._begin()
-        setup = await self._set_up(run)
+            return await self._runs().begin()
+        setup = await self._runs().set_up(run)
         if setup is None:
             return True
         await self._attend(run, setup)
@@ -131,164 +123,6 @@ class Turn(Moving, kw_only=True):
             self._asking = False
         return True
 
-    # --- beginning -------------------------------------------------------------------------
-
-    async def _begin(self) -> bool:
-        """Start the run that waits longest; deal with ops that have no run to act on."""
-        for input_id, op in list(self.log.state.inputs.items()):
-            if isinstance(op, Send):
-                await self._start(op, input_id)
-                return True
-            if isinstance(op, Steer):
-                run_id = derive_id("run", input_id)
-                await self._start(Send(run_id=run_id, parts=op.parts, context=op.context), input_id)
-                return True
-            events = self._idle_events(op, input_id)
-            if events:
-                await self.log.decide(*events)
-                return True
-            text = f"There is no run for this {op.__struct_config__.tag}."
-            await self.log.decide(steering.noted(None, input_id, "no_run", text))
-            return True
-        return False
-
-    def _idle_events(self, op: Op, input_id: str) -> list[ev.Event]:
-        """What an op does to a thread without a run."""
-        match op:
-            case SwitchMode():
-                return steering.mode_switch(
-                    op.mode_id, op.model_id, self.log.state.mode_id, consumes=(input_id,)
-                )
-            case SwitchModel():
-                return [self._switched_model(op, input_id)]
-            case Grant():
-                return [self._grant(op, input_id)]
-            case _:
-                return []
-
-    def _switched_model(self, op: SwitchModel, input_id: str) -> ev.Event:
-        return ev.ModelChanged(
-            model_id=op.model_id, scope=op.scope, mode_id=op.mode_id, consumes=(input_id,)
-        )
-
-    def _grant(self, op: Grant, input_id: str) -> ev.Event:
-        return ev.PermissionGranted(
-            scope=op.scope,
-            matches=op.matches,
-            owner=str(self.log.lease.owner),
-            consumes=(input_id,),
-        )
-
-    async def _start(self, op: Send, input_id: str) -> None:
-        thread = self.log.state.thread
-        parent_run = thread.parent_run if thread is not None else None
-        try:
-            setup = await self.prepare(self.log.state, Wanted(send=op))
-        except UserError as error:
-            await self._refuse(op, input_id, str(error))
-            return
-        except BridleError:
-            raise
-        except Exception as error:
-            log.warning("Run %s cannot be set up", op.run_id, exc_info=True)
-            await self._refuse(op, input_id, f"{type(error).__name__}: {error}")
-            return
-        head, policy = names(setup)
-        limits = setup.limits if op.limits is None else setup.limits.within(op.limits)
-        started = ev.RunStarted(
-            run_id=op.run_id,
-            consumes=(input_id,),
-            model_id=setup.model_id,
-            fallbacks=setup.fallbacks,
-            mode_id=setup.mode_id,
-            task=plain_text(op.parts)[:TASK_LENGTH],
-            head=head,
-            policy=policy,
-            limits=limits,
-            price=setup.model.price,
-            account=op.run_id,
-            depth=thread.depth if thread is not None else 0,
-            parent_run_id=parent_run,
-            context=op.context,
-        )
-        account = Account(
-            id=op.run_id,
-            parent_id=parent_run,
-            max_usd=limits.max_usd,
-            max_tokens=limits.max_tokens,
-        )
-        await self.log.decide(
-            started,
-            *steering.opening(op),
-            extra=Extra(blobs=(setup.head_blob, setup.policy_blob), accounts=(account,)),
-        )
-        self._setup = setup
-
-    async def _refuse(self, op: Send, input_id: str, why: str) -> None:
-        """A run that cannot be set up still has a beginning, a reason and an end."""
-        failure = Failure(type="configuration", message=why)
-        started = ev.RunStarted(
-            run_id=op.run_id,
-            consumes=(input_id,),
-            model_id=op.model,
-            task=plain_text(op.parts)[:TASK_LENGTH],
-            account=op.run_id,
-        )
-        await self.log.decide(
-            started,
-            *steering.opening(op),
-            ev.ErrorRaised(run_id=op.run_id, error=failure),
-        )
-
-    async def _set_up(self, run: RunState) -> RunSetup | None:
-        """The setup of the open run, rebuilt when this drain did not start it.
-
-        Calls that are free to run at this moment may have been started by an earlier drain.
-        """
-        present = self._setup
-        if present is not None and present.is_of(run.model_id, run.mode_id):
-            return present
-        again = present is not None
-        if run.error is not None and not run.start.head:
-            await self._ending().end(run, Stop("error", run.error.error))
-            return None
-        try:
-            self._setup = await self.prepare(self.log.state, self._wanted(run, present))
-        except UserError as error:
-            failure = Failure(type="configuration", message=str(error))
-            await self._ending().end(
-                run,
-                Stop("error", failure),
-                before=steering.stopped_calls(run, "the run cannot be set up again", kind="error"),
-                extra=steering.child_interrupts(run),
-            )
-            return None
-        await self._tell_new_head(run, self._setup)
-        if not again:
-            ready = runnable(run.calls, self._setup.concurrency)
-            self._suspects = {call.call.id for call in ready}
-        return self._setup
-
-    def _wanted(self, run: RunState, present: RunSetup | None) -> Wanted:
-        """The run as it has come to be; a new mode begins its requests anew."""
-        same_mode = present is None or present.mode_id == run.mode_id
-        return Wanted(
-            started=run.start,
-            mode=run.mode_id,
-            model=run.model_id,
-            head=run.head if same_mode else None,
-        )
-
-    async def _tell_new_head(self, run: RunState, setup: RunSetup) -> None:
-        head, policy = names(setup)
-        if head != run.head:
-            await self.log.decide(
-                ev.PrefixBroken(
-                    run_id=run.run_id, cause=f"mode {run.mode_id}", head=head, policy=policy
-                ),
-                extra=Extra(blobs=(setup.head_blob, setup.policy_blob)),
-            )
-
     # --- what comes in ---------------------------------------------------------------------
 
     async def _attend(self, run: RunState, setup: RunSetup) -> None:
@@ -314,9 +148,9 @@ class Turn(Moving, kw_only=True):
             case SwitchMode():
                 await self._end_for_mode(run)
             case SwitchModel():
-                await self.log.decide(self._switched_model(op, input_id))
+                await self.log.decide(steering.switched_model(op, input_id))
             case Grant():
-                await self.log.decide(self._grant(op, input_id))
+                await self.log.decide(steering.grant_given(op, input_id, str(self.log.lease.owner)))
             case Send() | Steer():
                 return
             case other:
@@ -339,7 +173,7 @@ class Turn(Moving, kw_only=True):
             consumes=(input_id, *dropped),
             extra=steering.child_interrupts(run),
         )
-        self._setup = None
+        self._runs().setup = None
 
     async def _end_for_mode(self, run: RunState) -> None:
         """A run ends before the thread changes its mode; the switch follows when it is idle."""
@@ -349,7 +183,7 @@ class Turn(Moving, kw_only=True):
             before=steering.stopped_calls(run, "the mode changes"),
             extra=steering.child_interrupts(run),
         )
-        self._setup = None
+        self._runs().setup = None
 
     async def _hear_steers(self, run: RunState) -> bool:
         events: list[ev.Event] = []
@@ -382,7 +216,7 @@ class Turn(Moving, kw_only=True):
             values=run.start.context,
             attend=lambda: self._attend_quietly(run, setup),
             news=lambda: self._news,
-            suspects=self._suspects,
+            suspects=self._runs().suspects,
         )
         await calls.settle(run)
 
@@ -457,7 +291,12 @@ class Turn(Moving, kw_only=True):
         if stop.reason in NATURAL:
             await self._ending().check(run, setup)
         await self._ending().end(run, stop)
-        self._setup = None
+        self._runs().setup = None
+
+    def _runs(self) -> Starting:
+        if self._starting is None:
+            self._starting = Starting(log=self.log, prepare=self.prepare, ending=self._ending())
+        return self._starting
 
     def _ending(self) -> Ending:
         return Ending(log=self.log, clock=self.clock)

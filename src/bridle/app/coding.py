@@ -64,14 +64,16 @@ def coding_harness(options: RunOptions) -> Harness:
     root = options.cwd.resolve()
     if not root.is_dir():
         raise UserError(f"There is no directory {str(options.cwd)!r}.")
-    compiled = _compiled(options, root)
+    ruling = read_ruling(options)
+    compiled, policy = ruling.compiled, ruling.policy
+    if ruling.path is not None and compiled.providers:
+        require_trust(ruling.path, "where models are reached", given=options.trust)
     registry = model_registry(
         options.environ, providers=compiled.providers, sources={"embedded": embedded_model}
     )
     flag = options.model or (EMBEDDED if options.repair and not options.provider else None)
     chosen = choose(registry, flag=flag, provider=options.provider, spec=compiled.model)
     sandbox = options.sandbox or compiled.sandbox
-    policy = _policy(compiled.policy, options)
     workspace = Workspace(
         root,
         sandbox=sandbox,
@@ -135,14 +137,23 @@ def _tuning(compiled: Compiled, model_id: str) -> Callable[[str], Tuning]:
     return tuning
 
 
-def _compiled(options: RunOptions, root: Path) -> Compiled:
+class Ruling(Fixed, frozen=True, kw_only=True):
+    """A spec as it was read, and what it means; `path` is None where the defaults hold."""
+
+    path: Path | None
+    spec: HarnessSpec
+    compiled: Compiled
+    policy: Policy
+
+
+def read_ruling(options: RunOptions) -> Ruling:
+    """Compile the spec that a command would run with, to the very policy that its gate asks."""
+    root = options.cwd.resolve()
     path = options.spec or find_spec(root)
-    if path is None:
-        return compile_spec(HarnessSpec(version=1, name="bridle"), root=str(root))
-    compiled = compile_spec(load_spec(path), root=str(root), at=field_lines(path))
-    if compiled.providers:
-        require_trust(path, "where models are reached", given=options.trust)
-    return compiled
+    spec = HarnessSpec(version=1, name="bridle") if path is None else load_spec(path)
+    at = None if path is None else field_lines(path)
+    compiled = compile_spec(spec, root=str(root), at=at)
+    return Ruling(path=path, spec=spec, compiled=compiled, policy=_policy(compiled.policy, options))
 
 
 def _policy(policy: Policy, options: RunOptions) -> Policy:

@@ -19,6 +19,7 @@ from bridle.ports.clock import SystemClock
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from bridle.ports.artefacts import Artefacts
     from bridle.ports.store import Store
     from bridle.types.ops import Approve, Decline
     from bridle.types.runs import PendingRow, RunRow
@@ -29,9 +30,16 @@ SHORTEST_SUFFIX = 4
 @asynccontextmanager
 async def open_records(url: str | None = None) -> AsyncIterator[Store]:
     """Open a store to look things up."""
-    store, _ = open_store(url or default_store(), SystemClock())
-    try:
+    async with open_archive(url) as (store, _):
         yield store
+
+
+@asynccontextmanager
+async def open_archive(url: str | None = None) -> AsyncIterator[tuple[Store, Artefacts]]:
+    """Open a store together with the artefacts beside it."""
+    store, artefacts = open_store(url or default_store(), SystemClock())
+    try:
+        yield store, artefacts
     finally:
         await store.close()
 

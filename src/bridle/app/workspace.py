@@ -14,6 +14,9 @@ from bridle.errors import ConfigError
 from bridle.tools.builtin.workspace import Workplace
 from bridle.types.base import Fixed
 
+PACKAGE = str(Path(__file__).resolve().parent.parent)
+"""Ourselves: what is installed editable may lie where commands see nothing, such as /tmp."""
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -62,7 +65,7 @@ class Workspace(Fixed, frozen=True):
             state=[str(path) for path in ours],
             network=self.network,
             allowed_hosts=self.allowed_hosts,
-            readable=(*self.readable, sys.prefix, sys.base_prefix),
+            readable=(*self.readable, sys.prefix, sys.base_prefix, PACKAGE),
             writable=self.writable,
         )
         place = Workplace(

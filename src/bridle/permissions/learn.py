@@ -173,7 +173,7 @@ def coverage(policy: Policy, cases: Sequence[Case]) -> Coverage:
                 index, decision.effect == case.expect, decision.effect, decision.rule, case.because
             )
         )
-    known = [rule.id for rule in policy.rules]
+    known = list(dict.fromkeys(rule.id for rule in policy.rules))
     return Coverage(
         tuple(outcomes),
         tuple(name for name in known if name in touched),
@@ -183,17 +183,24 @@ def coverage(policy: Policy, cases: Sequence[Case]) -> Coverage:
 
 def backtest(old: Policy, new: Policy, calls: Sequence[Recorded]) -> Backtest:
     """Decide the same calls with both policies, and tell what would have been different."""
-    pairs = [
-        (evaluate(tool, facts, old).effect, evaluate(tool, facts, new).effect)
-        for tool, facts in calls
+    return compare(
+        [evaluate(tool, facts, old).effect for tool, facts in calls],
+        [evaluate(tool, facts, new).effect for tool, facts in calls],
+    )
+
+
+def compare(before: Sequence[Verdict], after: Sequence[Verdict]) -> Backtest:
+    """Tell what is different between two decisions about each of some calls."""
+    kinds = [
+        ("allow" if a in _OPEN else a, "allow" if b in _OPEN else b)
+        for a, b in zip(before, after, strict=True)
     ]
-    kinds = [("allow" if a in _OPEN else a, "allow" if b in _OPEN else b) for a, b in pairs]
     changed = [(index, a, b) for index, (a, b) in enumerate(kinds) if a != b]
     return Backtest(
         total=len(kinds),
         same=len(kinds) - len(changed),
-        newly_allowed=tuple(index for index, _, after in changed if after == "allow"),
-        newly_blocked=tuple(index for index, _, after in changed if after == "deny"),
-        newly_asked=tuple(index for index, _, after in changed if after == "ask"),
+        newly_allowed=tuple(index for index, _, now in changed if now == "allow"),
+        newly_blocked=tuple(index for index, _, now in changed if now == "deny"),
+        newly_asked=tuple(index for index, _, now in changed if now == "ask"),
         prompts_saved=sum(a == "ask" for a, _ in kinds) - sum(b == "ask" for _, b in kinds),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bridle.repair.probe import Job, Probe
 from bridle.repair.rank import Candidate, hot_order
-from bridle.repair.tests_runner import Baseline, Outcome, read_answer
+from bridle.repair.tests_runner import FIRST_LIMIT, Baseline, Outcome, read_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,11 +19,16 @@ KILLERS_FIRST = 12
 
 @dataclass(slots=True, kw_only=True)
 class Evaluator:
-    """Runs candidates in forked children; remembers which tests catch bad edits."""
+    """Runs candidates in forked children; remembers which tests catch bad edits.
+
+    `starts_python` is set when tests may run the project in processes of their own: those cannot
+    see code that was replaced in place and get the edited text by an import overlay.
+    """
 
     hot: Probe
     cold: Probe | None
     baseline: Baseline
+    starts_python: bool = False
     killers: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -44,7 +49,11 @@ class Evaluator:
     async def _hot(self, candidate: Candidate) -> Outcome:
         order = hot_order(candidate, str(self.baseline.setup.root))
         tests = [*self.targets, *self.regressions(candidate)]
-        job = Job(tests=tests, edits=[order], limit=self._limit(), total=self._total())
+        path = f"{self.baseline.setup.root}/{candidate.source.path}"
+        overlay = {path: candidate.text} if self.starts_python else {}
+        job = Job(
+            tests=tests, edits=[order], overlay=overlay, limit=self._limit(), total=self._total()
+        )
         return read_answer(await self.hot.run(job))
 
     async def _cold(self, candidate: Candidate) -> Result:
@@ -61,8 +70,9 @@ class Evaluator:
         outcome = read_answer(await self.cold.run(first))
         if outcome.failed or not outcome.complete:
             return self._judged(outcome)
+        unknown = max(FIRST_LIMIT, self._limit())  # tests that could not be collected until now
         whole = Job(
-            tests=None, overlay=overlay, limit=self._limit(), silence=20.0, total=self._total()
+            tests=None, overlay=overlay, limit=unknown, silence=20.0, total=self._total() + 60
         )
         outcome = read_answer(await self.cold.run(whole))
         if (

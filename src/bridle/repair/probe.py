@@ -201,6 +201,7 @@ def _order(setup: Setup) -> dict[str, Any]:
         "mode": setup.mode,
         "preload": list(setup.preload),
         "cache": str(setup.scratch / "pytest_cache"),
+        "scratch": str(setup.scratch),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -17,16 +18,21 @@ from bridle.repair.rank import Candidate, candidates, parses
 from bridle.repair.report import OnProgress, Phase, Progress
 from bridle.repair.source import Source
 from bridle.repair.tests_runner import Baseline, measure, open_suite, run_all, trace
-from bridle.repair.workspace import copy_project, read_sources, source_files
+from bridle.repair.workspace import (
+    copy_project,
+    read_sources,
+    source_files,
+    tests_start_processes,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 MOST_CANDIDATES = 12_000
 GRACE_SECONDS = 1.5
 TRACE_SHARE = 0.15
-PARTIAL_SHARE = 0.6
+PARTIAL_SHARE = 0.8
 DEPTH = 2
 VERIFIED_AT_MOST = 3
 
@@ -71,6 +77,7 @@ class Found:
     suspects: list[Suspect] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     kinds: list[str] = field(default_factory=list)
+    passed: int = 0
     tried: int = 0
     candidates: int = 0
 
@@ -143,7 +150,8 @@ class Search:
                 cold_setup = replace(setup, mode="cold", preload=foreign)
                 cold = await stack.enter_async_context(open_probe(cold_setup))
                 await cold.limits(baseline.limits(least=1.0))
-            evaluator = Evaluator(hot=probe, cold=cold, baseline=baseline)
+            starts = await anyio.to_thread.run_sync(tests_start_processes, root)
+            evaluator = Evaluator(hot=probe, cold=cold, baseline=baseline, starts_python=starts)
             partial = await self._try_all(evaluator, queue, found, changes)
         if not found.texts and partial and depth < DEPTH and self.clock.left > 3:
             await self._second(found, partial, changes)
@@ -186,8 +194,8 @@ class Search:
             for candidate in smallest(tries.plausible)[:VERIFIED_AT_MOST]:
                 self.clock.tell("verify", "verifying on a clean copy", tried=found.tried)
                 texts = {**changes, candidate.edit.path: candidate.text}
-                if await self.verified(texts, evaluator.baseline):
-                    found.texts = texts
+                if passed := await self.verified(texts, evaluator.baseline):
+                    found.texts, found.passed = texts, passed
                     found.kinds.append(candidate.edit.kind)
                     return []
             if not tries.plausible:
@@ -234,24 +242,32 @@ class Search:
             found.tried += more.tried
             found.candidates += more.candidates
             if more.texts:
-                found.texts = more.texts
+                found.texts, found.passed = more.texts, more.passed
                 found.kinds = [candidate.edit.kind, *more.kinds]
                 return
 
-    async def verified(self, texts: dict[str, str], baseline: Baseline) -> bool:
-        """Run everything in a fresh process on a clean copy with the files changed."""
+    async def verified(self, texts: dict[str, str], baseline: Baseline) -> int:
+        """Run everything in a fresh process on a clean copy with the files changed.
+
+        Tells how many tests passed, or 0 unless all did.
+        """
         root = await anyio.to_thread.run_sync(self.workspace, texts)
         setup = replace(
             baseline.setup, root=root, scratch=self.scratch / f"{root.name}-run", mode="hot"
         )
         try:
             async with open_probe(setup) as probe:
-                if probe.hello.errors or not set(baseline.tests) <= set(probe.hello.tests):
-                    return False
+                if probe.hello.errors or base_names(baseline.tests) - base_names(probe.hello.tests):
+                    return 0
                 outcome = await run_all(probe, probe.hello.tests)
         except ProbeFailed:
-            return False
-        return outcome.complete and not outcome.failed
+            return 0
+        return len(outcome.runs) if outcome.complete and not outcome.failed else 0
+
+
+def base_names(tests: Iterable[str]) -> Counter[str]:
+    """Count tests by function: the ids of parametrised ones may differ between processes."""
+    return Counter(test.partition("[")[0] for test in tests)
 
 
 def _is_own(module: str, root: Path) -> bool:

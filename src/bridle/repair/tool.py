@@ -79,7 +79,7 @@ def _report(root: Path, found: Found, clock: Clock) -> RepairReport:
     failing = [*baseline.errors, *baseline.failing]
     counts = {
         "runner": baseline.setup.runner,
-        "tests": len(baseline.tests),
+        "tests": found.passed or len(baseline.tests),
         "failed": len(failing),
         "candidates": found.candidates,
         "tried": found.tried,
@@ -90,7 +90,7 @@ def _report(root: Path, found: Found, clock: Clock) -> RepairReport:
     patch, diff = _patch(root, found)
     fixed = bool(patch)
     message = (
-        f"Fixed: all {len(baseline.tests)} tests pass with this change."
+        f"Fixed: all {found.passed} tests pass with this change."
         if fixed
         else f"Not fixed: no edit of {found.tried} tried makes every test pass."
     )

@@ -58,6 +58,12 @@ def source_files(root: Path) -> list[str]:
     return sorted(path for path in _python_files(root, root) if not is_test_file(path))
 
 
+def tests_start_processes(root: Path) -> bool:
+    """Tell whether a test seems to start other processes."""
+    tests = (path for path in _python_files(root, root) if is_test_file(path))
+    return any("subprocess" in text for text in read_sources(root, tests).values())
+
+
 def _python_files(folder: Path, root: Path) -> Iterator[str]:
     try:
         entries = sorted(folder.iterdir())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,11 @@ NAMESPACES = (
 )  # fmt: skip
 SHADOWED = frozenset({".mcp.json", ".bridle", ".claude", ".git", "hooks"})
 """Absent protected names that stand as placeholders; the others are put back afterwards."""
+
+KEPT_IN_RUN = ("/run/current-system", "/run/booted-system", "/run/opengl-driver")
+"""Where a system keeps its programs in a place that otherwise holds sockets and secrets."""
+
+LISTENING = "00010000"
 
 
 class Bubblewrap(Fixed, frozen=True, kw_only=True):
@@ -123,6 +129,9 @@ def _base(policy: SandboxPolicy) -> Iterator[str]:
     for place in ("/run", "/var/run"):
         if os.path.isdir(place) and not os.path.islink(place):
             yield from ("--tmpfs", place)
+    for place in KEPT_IN_RUN:
+        if os.path.isdir(place):
+            yield from ("--ro-bind", place, place)
     if policy.network != "off":
         resolver = os.path.realpath("/etc/resolv.conf")
         if resolver.startswith(("/run/", "/var/run/")) and os.path.exists(resolver):
@@ -135,18 +144,25 @@ def _base(policy: SandboxPolicy) -> Iterator[str]:
 
 
 def _sockets() -> list[str]:
-    """Sockets of other programs that would be seen: a way out for who may write to them."""
+    """Sockets on which other programs listen: a way out for who may write to them."""
     found = set()
     try:
-        with open("/proc/net/unix") as file:
+        with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:
             for line in file:
-                parts = line.rstrip("\n").split(" ", 8)
-                path = parts[-1][parts[-1].find("/") :] if "/" in parts[-1] else ""
-                if path and not path.startswith(("/run/", "/var/run/", "/tmp/", "/var/tmp/")):
-                    found.add(path)
+                fields = line.rstrip("\n").split(None, 7)
+                if len(fields) == 8 and fields[3] == LISTENING and fields[7].startswith("/"):
+                    found.add(fields[7])
     except OSError:
         return []
-    return sorted(path for path in found if os.path.exists(path))
+    replaced = ("/run/", "/var/run/", "/tmp/", "/var/tmp/", "/dev/")
+    return sorted(path for path in found if not path.startswith(replaced) and _is_socket(path))
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _views(plan: Sequence[Mount]) -> Iterator[str]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MAX_FILE = 64 * 1024 * 1024
 MAX_FILES = 100_000
 MAX_BYTES = 4 * 1024 * 1024 * 1024
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 RESEED = 1000
 """So many changes at once look like a checkout: the user's index may know them already."""
 
@@ -91,19 +92,24 @@ class Checkpoints:
             for facts, path in zip(fields[::2], fields[1::2], strict=False)
         )
 
-    async def restore(self, from_tree: str, to_tree: str) -> Restored:
+    async def restore(self, from_tree: str, to_tree: str, *, root: str | None = None) -> Restored:
         """Take back what led from `to_tree` to `from_tree`, and nothing else.
 
         A file that is no longer as in `from_tree` was edited since: the edit is kept where both
         can be merged, else the file is left alone and told as a conflict. Swapping the trees is
-        redo.
+        redo. `root` is another directory with a copy of the workspace, to do it there.
         """
+        place = root or self.root
         changes = await self.diff(from_tree, to_tree)
         contents = await restoring.contents(self.repository, changes)
         async with self._lock:
-            steps = await anyio.to_thread.run_sync(restoring.plan, self.root, changes, contents)
+            steps = await anyio.to_thread.run_sync(restoring.plan, place, changes, contents)
             steps = await restoring.merge(self.repository, steps)
-            return await anyio.to_thread.run_sync(restoring.apply, self.root, steps)
+            return await anyio.to_thread.run_sync(restoring.apply, place, steps)
+
+    async def copy(self, root: str) -> Restored:
+        """Write the workspace as it is now, what is not covered excepted, to an empty directory."""
+        return await self.restore(EMPTY_TREE, await self.snapshot(), root=root)
 
     async def uncovered(self, limit: int = 1000) -> tuple[str, ...]:
         """What snapshots do not hold: ignored files and directories, and the other exceptions."""

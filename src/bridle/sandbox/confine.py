@@ -9,7 +9,7 @@ import ctypes
 import os
 import stat
 
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # typing itself costs more than this module
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -78,6 +78,11 @@ def read_only(policy: SandboxPolicy) -> tuple[str, ...]:
     return tuple(found)
 
 
+def is_protected(policy: SandboxPolicy, real: str) -> bool:
+    """Whether a real path is one that a policy keeps as it is: file tools ask before they write."""
+    return lies_in(real, (os.path.realpath(path) for path in read_only(policy)))
+
+
 def kept_in_writable(policy: SandboxPolicy) -> tuple[str, ...]:
     """What is protected although it lies in a writable directory, by its own name."""
     return _kept(policy, read_only(policy))

@@ -184,6 +184,8 @@ class Repository(Fixed, frozen=True):
                     ended = await process.wait()
         except ToolError as error:
             raise RunError(f"snapshots need git: {error.message}") from error
+        except TimeoutError as error:
+            raise RunError(f"git {arguments[0]} took longer than {TIMEOUT:g} s") from error
         if ended.code not in codes:
             why = said["stderr"].decode("utf-8", "replace").strip()
             raise RunError(f"git {arguments[0]} failed in the snapshot store: {why}")

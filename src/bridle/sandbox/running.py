@@ -234,8 +234,8 @@ def explain(
         case "output":
             notes.append(f"The command was ended: it wrote more than {output.total:,} bytes.")
         case "memory":
-            notes.append("The command reached its memory limit and was killed.")
-        case "aborted" | None:
+            notes.append("The command reached its memory limit, and a process of it was killed.")
+        case None:
             pass
     if any(ended.counters.get(name) for name in ("pids.events:max",)):
         notes.append("The command reached its limit of processes; it could not start more.")

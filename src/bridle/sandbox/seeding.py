@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _NEEDS_MORE_FILES = (b"link\0\0", b"sdir\0\0")
 """Extensions of a split and of a sparse index."""
 
+POINTER = 1024
+"""A pointer to a large file is shorter than this."""
+
 
 async def seed(repository: Repository) -> None:
     """Replace the private index by the user's, as far as it describes the bytes on the disk."""
@@ -54,18 +57,35 @@ def _copy(repository: Repository) -> bytes | None:
 
 
 async def _converted(repository: Repository) -> set[bytes]:
-    """Files whose object has another size than the file, or might be filtered at equal size."""
+    """Files whose object may be something else than their bytes.
+
+    Converted line ends change the size; a pointer to a large file is short, and might have the
+    size of a short file; what other filters do cannot be told.
+    """
     _, listing = await repository.git("ls-files", "-s", "-z")
-    entries = [record.split(b"\t", 1) for record in listing.split(b"\0") if record]
-    if _has_filters(repository, [path for _, path in entries if path.endswith(b".gitattributes")]):
+    records = [record for record in listing.split(b"\0") if record]
+    entries = [record.split(b"\t", 1) for record in records if not record.startswith(b"160000")]
+    words = _attributes(repository, [path for _, path in entries])
+    filters = {word for word in words if word.startswith(("filter=", "ident", "working-tree-enc"))}
+    if filters - {"filter=lfs"}:
         return {path for _, path in entries}
+    shortest = POINTER if filters else 0
     ids = b"".join(facts.split()[1] + b"\n" for facts, _ in entries)
     _, sizes = await repository.git("cat-file", "--batch-check=%(objectsize)", stdin=ids)
     return {
         path
-        for (facts, path), size in zip(entries, sizes.split(b"\n"), strict=False)
-        if not facts.startswith(b"160000") and _size(repository, path) != size
+        for (_, path), size in zip(entries, sizes.splitlines(), strict=True)
+        if _size(repository, path) != size or int(size) < shortest
     }
+
+
+def _attributes(repository: Repository, paths: list[bytes]) -> set[str]:
+    """All words in the attribute files of a repository."""
+    top = os.fsencode(repository.source.top)
+    named = [path for path in paths if path.endswith(b".gitattributes")]
+    texts = [read_text(os.fsdecode(os.path.join(top, path))) for path in named]
+    texts.append(read_text(os.path.join(os.path.dirname(repository.source.exclude), "attributes")))
+    return set(" ".join(texts).split())
 
 
 def _size(repository: Repository, path: bytes) -> bytes | None:
@@ -74,14 +94,6 @@ def _size(repository: Repository, path: bytes) -> bytes | None:
     except OSError:
         return None
     return str(status.st_size).encode()
-
-
-def _has_filters(repository: Repository, paths: list[bytes]) -> bool:
-    top = os.fsencode(repository.source.top)
-    texts = [read_text(os.fsdecode(os.path.join(top, path))) for path in paths]
-    texts.append(read_text(os.path.join(os.path.dirname(repository.source.exclude), "attributes")))
-    words = " ".join(texts).replace("filter=lfs", "").split()
-    return any(word.startswith(("filter=", "ident", "working-tree-encoding")) for word in words)
 
 
 def _converts_line_ends(repository: Repository) -> bool:

@@ -112,7 +112,9 @@ class Link:
                 "env": launch.env,
                 "cwd": launch.cwd,
                 "rlimits": list(launch.rlimits),
-                "groups": [(g.path, g.settings, g.freeze, g.counters) for g in launch.groups],
+                "groups": [
+                    (g.path, g.home, g.settings, g.freeze, g.counters) for g in launch.groups
+                ],
                 "confinement": _plain(launch),
                 "shadows": list(launch.shadows),
                 "guarded": list(launch.guarded),
@@ -124,6 +126,8 @@ class Link:
                 data = data[self._socket.send(data) :]
             except BlockingIOError:
                 await anyio.wait_writable(self._socket)
+            except OSError:
+                return  # refused; `receive` says why
 
     async def receive(self) -> dict[str, Any] | None:
         """The next message of the warden; None when it is gone."""

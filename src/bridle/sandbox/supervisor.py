@@ -49,7 +49,8 @@ class Supervisor(Fixed, frozen=True):
                 ended = await talk.hold(process, timeout)
         finally:
             talk.close()
-        if talk.killed is None and any(ended.counters.get(name) for name in OUT_OF_MEMORY):
+        out_of_memory = any(ended.counters.get(name) for name in OUT_OF_MEMORY)
+        if talk.killed is None and ended.code != 0 and out_of_memory:
             talk.killed = "memory"
         out, err = talk.captures["stdout"], talk.captures["stderr"]
         problems = tuple(problem for problem in (out.problem, err.problem) if problem)

@@ -57,7 +57,8 @@ def _eval(words: Sequence[Word]) -> Reading:
 
 
 def _source(words: Sequence[Word]) -> Reading:
-    if len(words) > 1 and words[1].literal and not words[1].text.startswith(("-", "/dev/")):
+    named = len(words) > 1 and not words[1].splits and set(words[1].holes) <= {"HOME", "PWD"}
+    if named and not words[1].text.startswith(("-", "/dev/")):
         return Reading(unknown_sets=True)
     return Reading(problems=("sourcing a computed file",), unknown_sets=True)
 

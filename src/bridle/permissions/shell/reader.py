@@ -48,6 +48,7 @@ class Reader(Compounds):
         super().__init__(text, dialect=dialect, depth=depth)
         self.starts: set[int] = set()
         self.done: list[Node] = []
+        self.opened: int | None = None
 
     def program(self) -> tuple[Node, ...]:
         """Read everything. What was read before an error stays in `done`."""
@@ -76,6 +77,7 @@ class Reader(Compounds):
         outer, self.waiting = self.waiting, []
         heredocs = self.heredocs
         self.heredocs = 0 if substitution else heredocs
+        self.opened = start if substitution else self.opened
         body = self.commands(frozenset())
         if not self.looking_at(")"):
             raise Unreadable("a parenthesis is not closed", start)
@@ -168,14 +170,22 @@ class Reader(Compounds):
 
     def _prefix(self) -> None:
         timed = self.looking_at("time")
+        first = self.opened is not None and not self.text[self.opened : self.at].strip()
         self.at += 4 if timed else 1
         self.blanks()
-        if timed:
-            found = _TIME_OPTIONS.match(self.text, self.at)
-            self.at = found.end() if found else self.at
-            if self.looking_at("-"):
-                raise Unreadable("an option of time", self.at)
-            self.blanks()
+        if not timed:
+            return
+        found = _TIME_OPTIONS.match(self.text, self.at)
+        self.at = found.end() if found else self.at
+        if self.looking_at("-"):
+            raise Unreadable("an option of time", self.at)
+        self.blanks()
+        if first and (self.reserved() or self.looking_at("(") or self._assigns()):
+            # There bash does not know the reserved word: it looks for a program of that name.
+            raise Unreadable("time at the start of a substitution", self.at)
+
+    def _assigns(self) -> bool:
+        return _ASSIGNMENT.match(self.text, self.at) is not None
 
     def _command(self) -> Node:
         if self.looking_at("("):

@@ -29,6 +29,7 @@ MAX_COMMANDS = 1000
 MAX_WORDS = 5000
 _RANGE = re.compile(r"\{-?[0-9]+\.\.-?[0-9]+(?:\.\.-?[0-9]+)?\}")
 _COMPARISONS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+_PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -176,6 +177,8 @@ class Walk(Notes):
                 self.sets(number[1:-1], number=True)
             mode = _mode(operator, number, word)
             reads = reads or (operator in ("<", "<>", "<&") and number in ("", "0"))
+            if mode and operator == ">&" and not (word.literal and _PLAIN.fullmatch(word.text)):
+                self.problem("the shell expands this file name twice", word.raw)
             if mode:
                 found.append(Redirect(mode, word, self.cwds, where.via))
         self.redirects.extend(found)

@@ -271,6 +271,7 @@ class TapePreparer:
             limits=started.limits,
             checks=TapeChecks(self.tape),
             mode_id=wanted.mode or started.mode_id,
+            count=self._count,
             concurrency=Concurrency(children=started.limits.max_parallel),
         )
 
@@ -288,6 +289,11 @@ class TapePreparer:
                     return
                 case _:
                     return
+
+    def _count(self, _text: str) -> int:
+        """The recorded estimate: another tokenizer may be installed today."""
+        told = self.tape.ahead(ev.UsageUpdated, lambda _event: True)
+        return told.usage.output_tokens if told is not None else 0
 
     def _started(self, wanted: Wanted) -> ev.RunStarted:
         assert wanted.send is not None

@@ -37,8 +37,8 @@ class PytestSuite:
     def run(self, tests: Sequence[str], *, reporter: Reporter, stop: bool) -> None:
         """Run these tests in this order; with `stop`, only up to the first that fails."""
         self._reporter = reporter
-        chosen = [self._items[test] for test in tests if test in self._items]
-        missing = [test for test in tests if test not in self._items]
+        chosen = list(dict.fromkeys(item for test in tests for item in self._named(test)))
+        missing = [test for test in tests if not self._named(test)]
         for test in missing:
             broken = next((e for e in self.errors if test == e or test.startswith(e)), None)
             gone = broken is not None or test not in self._files()
@@ -59,6 +59,13 @@ class PytestSuite:
             reporter.end(test, self._outcome(test))
             if stop and test in self._failed:
                 return
+
+    def _named(self, test: str) -> list[Any]:
+        """The test of this id; where ids of parameters changed, all of the function."""
+        if test in self._items or "[" not in test:
+            return [self._items[test]] if test in self._items else []
+        base = test.partition("[")[0] + "["
+        return [item for name, item in self._items.items() if name.startswith(base)]
 
     def _files(self) -> set[str]:
         return {test.split("::")[0] for test in self._items}

@@ -166,6 +166,8 @@ class Server:
             reporter = Reporter(
                 send, root=self._root, limits=self._limits, limit=order["limit"], tracer=tracer
             )
+            if order["overlay"]:
+                tell_children(order["overlay"], self._overlay_file(os.getpid()))
             self._child(order, reporter)
             code = 0
         except BaseException as error:
@@ -209,6 +211,9 @@ class Server:
         self._suite.run(wanted, reporter=reporter, stop=order["stop"])
         reporter.say("d")
 
+    def _overlay_file(self, pid: int) -> str:
+        return os.path.join(self._hello["scratch"], f"overlay-{pid}.json")
+
     def _read_child(self, child: Child) -> None:
         data = os.read(child.pipe, 1 << 20)
         if not data:
@@ -237,6 +242,8 @@ class Server:
         with contextlib.suppress(OSError):
             os.waitpid(child.pid, 0)
         del self._children[child.pid]
+        with contextlib.suppress(OSError):
+            os.unlink(self._overlay_file(child.pid))
         orphans(set(self._children) | self._before)
         text = child.data.decode(errors="replace")
         facts = [json.loads(line) for line in text.split("\n")[:-1]]
@@ -269,7 +276,7 @@ def load(
 
 def preload(names: list[str]) -> None:
     """Import what is not the project's, so that children need not."""
-    plugins = {entry.value.split(":")[0].split(".")[0] for entry in _pytest_plugins()}
+    plugins = plugin_modules()
     for name in names:
         if name.split(".")[0] in plugins or name.startswith("pytest_"):
             continue
@@ -277,8 +284,14 @@ def preload(names: list[str]) -> None:
             import_module(name)
 
 
-def _pytest_plugins() -> list[Any]:
-    return list(metadata.entry_points(group="pytest11"))
+def plugin_modules() -> set[str]:
+    """Top-level modules of pytest's plugins: pytest warns about those that it did not load."""
+    found = set()
+    for entry in metadata.entry_points(group="pytest11"):
+        found.add(entry.value.split(":")[0].split(".")[0])
+        for file in (entry.dist.files if entry.dist is not None else None) or ():
+            found.add(file.parts[0].removesuffix(".py"))
+    return found
 
 
 def moved(hello: dict[str, Any]) -> tuple[str, str] | None:
@@ -290,6 +303,16 @@ def prctl(option: int, value: int) -> None:
     """Ask Linux for a favour; elsewhere do without."""
     with contextlib.suppress(Exception):
         ctypes.CDLL(None).prctl(option, int(value), 0, 0, 0)
+
+
+def tell_children(sources: dict[str, str], file: str) -> None:
+    """Let a Python that a test starts import the edited text as well."""
+    with open(file, "w", encoding="utf-8") as out:
+        json.dump(sources, out)
+    os.environ["BRIDLE_REPAIR_OVERLAY"] = file
+    place = os.path.join(os.path.dirname(os.path.dirname(__file__)), "child")
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = place + (os.pathsep + before if before else "")
 
 
 def orphans(known: set[int]) -> None:
