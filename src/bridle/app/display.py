@@ -267,13 +267,23 @@ def _queued(now: DisplaySnapshot, event: ev.FollowUpQueued) -> DisplaySnapshot:
 
 
 def _find(now: DisplaySnapshot, call_id: str) -> ToolView | None:
-    return next((tool for tool in now.tools if tool.call_id == call_id), None)
+    place = _place(now, call_id)
+    return None if place is None else now.tools[place]
+
+
+def _place(now: DisplaySnapshot, call_id: str) -> int | None:
+    """Where a call is shown, looked for from the end: events are about the newest calls."""
+    for place in range(len(now.tools) - 1, -1, -1):
+        if now.tools[place].call_id == call_id:
+            return place
+    return None
 
 
 def _put(now: DisplaySnapshot, view: ToolView) -> DisplaySnapshot:
-    tools = {tool.call_id: tool for tool in now.tools}
-    tools[view.call_id] = view
-    return _with(now, tools=tuple(tools.values()))
+    place = _place(now, view.call_id)
+    if place is None:
+        return _with(now, tools=(*now.tools, view))
+    return _with(now, tools=(*now.tools[:place], view, *now.tools[place + 1 :]))
 
 
 def _grow(now: DisplaySnapshot, call_id: str, text: str) -> DisplaySnapshot:

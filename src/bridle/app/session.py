@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from bridle.app.display import DisplaySnapshot
     from bridle.app.results import Pending, RunResult
     from bridle.app.workspace import Workspace
+    from bridle.runs.summary import RunSummary
     from bridle.sandbox.checkpoints import Checkpoints
     from bridle.types.usage import Usage
 
@@ -215,6 +216,10 @@ class Session:
     async def open_run(self) -> str | None:
         """The id of the run that is going on, parked or waiting to begin."""
         return await self._runs.open_run()
+
+    async def summary(self, run_id: str) -> RunSummary:
+        """What a run has come to so far."""
+        return await self._runs.summary(run_id)
 
     async def run_events(self, run_id: str) -> list[DurableEvent]:
         """The durable events of a run so far."""

@@ -9,7 +9,7 @@ import anyio
 from bridle.app.results import RunResult, result_of
 from bridle.errors import ConfigError
 from bridle.journal.feed import Feed
-from bridle.runs.summary import summarise
+from bridle.runs.summary import RunSummary, summarise, summary_of
 from bridle.types.events import AnyEvent, DurableEvent, RunEnded
 from bridle.types.ops import Interrupt, Send
 
@@ -41,7 +41,7 @@ class Runs:
         waiting = await self.pending()
         if place is None and not waiting:
             raise ConfigError(f"There is no run {run_id} in thread {self.thread_id}.")
-        summary = summarise(run_id, await self.run_events(run_id))
+        summary = await self.summary(run_id)
         return result_of(summary, waiting, self._engine.blueprint.output(self._attachment.state))
 
     async def rested(self, run_id: str) -> None:
@@ -72,6 +72,14 @@ class Runs:
             return state.run.run_id
         waiting = [op.run_id for op in state.inputs.values() if isinstance(op, Send)]
         return waiting[0] if waiting else None
+
+    async def summary(self, run_id: str) -> RunSummary:
+        """What a run has come to: from the fold in memory, or from the log of an older run."""
+        state = await self._journal.fold(self._attachment.thread.id)
+        run = state.run_named(run_id)
+        if run is not None:
+            return summary_of(run)
+        return summarise(run_id, await self.run_events(run_id))
 
     async def run_events(self, run_id: str) -> list[DurableEvent]:
         """The durable events of a run so far."""

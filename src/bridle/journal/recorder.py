@@ -14,7 +14,7 @@ import anyio
 import msgspec
 
 from bridle.errors import HeadMoved
-from bridle.journal.state import ThreadState
+from bridle.journal.state import PASSING, ThreadState
 from bridle.ports.store import Append, Batch, Reservation, Spent, Store
 from bridle.types.base import Fixed, Moving
 from bridle.types.events import (
@@ -80,7 +80,10 @@ class Journal(Fixed, frozen=True, kw_only=True):
         """The folded state of a thread, shared by all who look at it here, up to the last event."""
         state = self.states.get(thread_id)
         if state is None:
+            history = await self.store.history(thread_id, passing=PASSING)
             state = self.states.setdefault(thread_id, ThreadState(thread_id))
+            state.take(history)
+            self.bus.begin(thread_id, state.seq)
         await self.catch_up(state)
         return state
 

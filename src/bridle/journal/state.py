@@ -21,7 +21,7 @@ from bridle.types.permissions import Rule
 from bridle.types.usage import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from bridle.types.ops import Op
     from bridle.types.tasks import Task
@@ -47,7 +47,13 @@ class RunState(Moving):
     request: OpenRequest | None = None
     reservation: ev.BudgetReserved | None = None
     calls: list[CallState] = msgspec.field(default_factory=list)
+    asked: tuple[ToolCall, ...] = ()
+    """The calls of the last message; `calls` are those of them that were recorded."""
     last: Message | None = None
+    text: str = ""
+    """The last words of the model, where it had any."""
+    files: dict[str, None] = msgspec.field(default_factory=dict)
+    """What its calls changed, in order."""
     mode_id: str = "main"
     head: str = ""
     measured: tuple[int, int] = (0, 0)
@@ -74,6 +80,11 @@ class RunState(Moving):
 
 
 RULES_SETTING = "permissions"
+
+PASSING = ("budget_reserved", "budget_settled", "message_start", "permission_decided")
+"""Events that matter to the fold only for the last messages: what they say of a request or of its
+calls is over when the next one has ended. They are half of a log; a fold of history is made without
+them."""
 
 
 class ThreadState(Moving, weakref=True):
@@ -104,6 +115,19 @@ class ThreadState(Moving, weakref=True):
     """The application's state, once it was changed."""
     weight: int = 0
     """Characters of all messages: what the estimate of a request's size is made of."""
+
+    def run_named(self, run_id: str) -> RunState | None:
+        """The run in progress or the one before it, if that is its name."""
+        for run in (self.run, self.last_run):
+            if run is not None and run.run_id == run_id:
+                return run
+        return None
+
+    def take(self, events: Iterable[ev.Event]) -> None:
+        """Take into account what of these events is new."""
+        for event in events:
+            if event.seq > self.seq:  # another task may have folded it first
+                self.apply(event)
 
     def apply(self, event: ev.Event) -> None:
         """Take one more event into account."""
@@ -161,7 +185,9 @@ def _message_started(state: ThreadState, event: ev.MessageStarted) -> None:
 
 def _message_ended(state: ThreadState, event: ev.MessageEnded) -> None:
     message = event.message
-    _add_message(state, message)
+    calls = message.calls
+    texts = tuple(canonical(call) for call in calls)
+    _add_message(state, message, sum(map(len, texts)))
     if event.run_id is None:  # copied from another thread
         return
     run = _run(state)
@@ -170,11 +196,13 @@ def _message_ended(state: ThreadState, event: ev.MessageEnded) -> None:
         return
     run.request = None
     run.last = message
+    run.text = message.text or run.text
     run.steps += 1
     run.failures = 0
     run.error = None
     run.calls = []
-    run.trail.append(tuple(canonical(call) for call in message.calls))
+    run.asked = calls
+    run.trail.append(texts)
 
 
 def _usage_updated(state: ThreadState, event: ev.UsageUpdated) -> None:
@@ -263,10 +291,9 @@ def _noted(state: ThreadState, event: ev.Noted) -> None:
 
 def _tool_called(state: ThreadState, event: ev.ToolCalled) -> None:
     run = _run(state)
-    assert run.last is not None, "a call follows the message that asks for it"
     index = len(run.calls)
-    call = run.last.calls[index]
-    run.calls.append(CallState(call, event.facts, index, started_at=event.at))
+    assert index < len(run.asked), "a call follows the message that asks for it"
+    run.calls.append(CallState(run.asked[index], event.facts, index, started_at=event.at))
     run.tool_calls += 1
 
 
@@ -310,7 +337,9 @@ def _tool_returned(state: ThreadState, event: ev.ToolReturned) -> None:
     call.stage = "settled"
     call.result = event
     call.pending_id = None
-    if not run.open_calls and run.last is not None and len(run.calls) == len(run.last.calls):
+    if call.facts.category == "edit" and not event.is_error:
+        run.files.update(dict.fromkeys(call.facts.paths))
+    if len(run.calls) == len(run.asked) and not run.open_calls:
         _add_message(state, _results(run))
 
 
@@ -347,12 +376,13 @@ def _conversation_rewound(state: ThreadState, event: ev.ConversationRewound) -> 
     state.weight = sum(_weight(part) for message in state.messages for part in message.parts)
 
 
-def _add_message(state: ThreadState, message: Message) -> None:
+def _add_message(state: ThreadState, message: Message, calls_weight: int = 0) -> None:
     if not message.parts:
         return  # cut before its first word: providers refuse a message without content
     state.messages.append(message)
     state.message_seqs.append(state.seq)
-    state.weight += sum(_weight(part) for part in message.parts)
+    said = sum(_weight(part) for part in message.parts if not isinstance(part, ToolCall))
+    state.weight += calls_weight + said
 
 
 def _weight(part: Part) -> int:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from bridle.app.coding import RunOptions, coding_harness
 from bridle.errors import ConfigError, UserError
-from bridle.runs.summary import RunSummary, summarise
 from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.interact import answer_all, can_ask
 from bridle.surfaces.cli.output import data, json_line, talk
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from bridle.app.harness import Harness
     from bridle.app.results import RunResult
     from bridle.app.session import Session
+    from bridle.runs.summary import RunSummary
 
 FORMATS = ("text", "json", "stream-json")
 
@@ -48,7 +48,7 @@ async def do(options: RunOptions, job: Job) -> int:
             if not await answer_all(session, result):
                 break
             result = await session.wait(run_id)
-        summary = await _summary(session, run_id)
+        summary = await session.summary(run_id)
     if signals.exit_code is not None and summary.reason is None:
         talk("stopped; go on with: bridle run --continue")
         return signals.exit_code
@@ -97,10 +97,6 @@ def _stream(event: AnyEvent) -> None:
 
 def _silent(event: AnyEvent) -> None:
     del event
-
-
-async def _summary(session: Session, run_id: str) -> RunSummary:
-    return summarise(run_id, await session.run_events(run_id))
 
 
 def _print(job: Job, summary: RunSummary, result: RunResult[Any], code: int) -> None:
