@@ -14,11 +14,13 @@ from bridle.types.events import (
     BudgetSettled,
     CallSuspended,
     CheckEnded,
+    CheckpointTaken,
     CheckStarted,
     DurableEvent,
     ErrorRaised,
     Event,
     MessageEnded,
+    TasksUpdated,
     ToolReturned,
     encode_event,
 )
