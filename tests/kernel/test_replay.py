@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -200,7 +201,7 @@ async def test_a_fallback_model_replays_with_its_own_price(tmp_path: Path) -> No
     )
     models = {"scripted/dear": dear, "scripted/cheap": cheap}
     harness = make_harness(tmp_path / "store.db", None, resolve_model=models.__getitem__)
-    blueprint = msgspec_replace(
+    blueprint = dataclasses.replace(
         harness._blueprint, model="scripted/dear", fallbacks=("scripted/cheap",)
     )
     harness._blueprint = blueprint
