@@ -16,9 +16,24 @@ from genai_prices.data import providers
 
 from bridle.models.catalog import PROVIDERS
 from bridle.models.price_source import convert
-from bridle.models.prices import table
+from bridle.models.prices import Listed, table
 
 TARGET = Path(__file__).parents[1] / "src/bridle/models/prices.json"
+
+
+VENDORS = {"mistral": "mistralai"}
+
+
+def fill_windows(
+    provider: str, listed: tuple[Listed, ...], router: tuple[Listed, ...]
+) -> tuple[Listed, ...]:
+    """Context windows that a provider's rows miss, from OpenRouter's row of the same model."""
+    vendor = VENDORS.get(provider, provider)
+    windows = {row.id: row.window for row in router if row.window}
+    return tuple(
+        msgspec.structs.replace(row, window=row.window or windows.get(f"{vendor}/{row.id}"))
+        for row in listed
+    )
 
 
 def main() -> None:
@@ -30,6 +45,7 @@ def main() -> None:
         for provider in providers
         if provider.id in wanted
     }
+    rows = {name: fill_windows(name, listed, rows["openrouter"]) for name, listed in rows.items()}
     source = f"genai-prices {version('genai-prices')}"
     day = datetime.now(UTC).date().isoformat()
     lines = [f'{{"source":"{source}","day":"{day}","providers":{{']

@@ -3,15 +3,12 @@
 Public names are resolved when they are first used, so importing the package costs nothing.
 """
 
-from __future__ import annotations
-
-import importlib
-from typing import TYPE_CHECKING, Any
-
 from bridle._version import __version__
 
+TYPE_CHECKING = False  # as in typing, which would cost a third of `bridle --version`
 if TYPE_CHECKING:
-    from bridle.app.config import Agent, Ports, RequestContext, Rules
+    from bridle.app.config import Agent, Heartbeat, Mode, Ports, RequestContext
+    from bridle.app.content import FileInput
     from bridle.app.harness import Harness
     from bridle.app.results import Pending, RunResult
     from bridle.app.run import Run
@@ -21,12 +18,16 @@ if TYPE_CHECKING:
     from bridle.errors import BridleError, ModelError, RunError, ToolError, UserError
     from bridle.tools.define import Tool, ToolContext, tool
     from bridle.types.limits import Limits
+    from bridle.types.permissions import Rules
 
 _HOMES = {
     "Agent": "bridle.app.config",
+    "FileInput": "bridle.app.content",
+    "Heartbeat": "bridle.app.config",
+    "Mode": "bridle.app.config",
     "Ports": "bridle.app.config",
     "RequestContext": "bridle.app.config",
-    "Rules": "bridle.app.config",
+    "Rules": "bridle.types.permissions",
     "Harness": "bridle.app.harness",
     "Pending": "bridle.app.results",
     "RunResult": "bridle.app.results",
@@ -48,8 +49,11 @@ _HOMES = {
 __all__ = [
     "Agent",
     "BridleError",
+    "FileInput",
     "Harness",
+    "Heartbeat",
     "Limits",
+    "Mode",
     "ModelError",
     "Pending",
     "Ports",
@@ -70,7 +74,9 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    import importlib
+
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'bridle' has no attribute {name!r}")

@@ -13,13 +13,13 @@ BridleError
       HeadMoved         somebody appended first; look again
       LeaseLost         another owner drains the thread now
       BudgetBlocked     the ledger has no room for the reservation
+    RequestAbandoned  a model request was given up; the run stays open
     ReplayDiverged    the run did not repeat itself
   ToolError         told to the model as a result; the run goes on
 """
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -131,6 +131,10 @@ class BudgetBlocked(StoreError):
         super().__init__(message)
 
 
+class RequestAbandoned(RunError):
+    """A model request was given up because the drain pauses; the run goes on later."""
+
+
 class ReplayDiverged(RunError):
     """A replayed run did something that its log does not hold."""
 
@@ -155,6 +159,8 @@ class ToolError(BridleError):
 
 def suggest(name: str, known: Iterable[str], *, what: str) -> str:
     """Say what is wrong with a name, what there is, and the nearest one."""
+    from difflib import get_close_matches
+
     names = sorted(known)
     near = get_close_matches(name, names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""

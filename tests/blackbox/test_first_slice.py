@@ -148,7 +148,7 @@ def test_one_of_three_parallel_calls_asks(
 ) -> None:
     (project / "harness.yaml").write_text(SPEC)
     for name in "ab":
-        (project / name).write_text(f"file {name}\n")
+        (project / name).write_text(f"text-of-{name}\n")
     batch = [
         {"tool": "read_file", "args": {"path": "a"}},
         {"tool": "bash", "args": {"command": "echo asked"}},
@@ -166,5 +166,5 @@ def test_one_of_three_parallel_calls_asks(
     done = bridle("run", "--continue", "--output-format", "json")
     assert done.code == 0
     sent = list(server.log.read_text().splitlines())[-1]
-    assert sent.index("file a") < sent.index("no echo") < sent.index("file b")
+    assert sent.index("text-of-a") < sent.index("no echo") < sent.index("text-of-b")
     assert bridle("replay", "last").code == 0

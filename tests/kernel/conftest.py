@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from bridle import Harness
-from support.kernel import make_harness, replay_all
+from support.kernel import check_folds, make_harness, replay_all
 from support.stores import check_projections
 
 Opened = Callable[..., Any]
@@ -25,6 +25,7 @@ def replayed(tmp_path: Path) -> Iterator[None]:
     yield
     for path in sorted(tmp_path.glob("**/*.db")):
         check_projections(path)
+        anyio.run(check_folds, path)
         for found in anyio.run(replay_all, path):
             assert found.divergence is None, str(found.divergence)
             assert found.equal, f"{found.thread_id}: {found.hash} is not {found.recorded_hash}"

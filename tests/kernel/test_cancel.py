@@ -112,7 +112,7 @@ async def run_once(at: int | None, cut: Callable[[Harness, Any], None], **more: 
         session = await again.session(thread_id=thread_id)
         await session.resume()
         with anyio.fail_after(20):
-            await session.rested(run_id)
+            await session.wait(run_id)
         await check(store, run_id)
     await store.close()
     return awaits

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -84,8 +85,7 @@ class Threads(RuleBasedStateMachine):
                 self.effects.append(scope.call_id)
                 return await inner(args, scope)
 
-            object.__setattr__(made, "execute", execute)
-            return made
+            return msgspec.structs.replace(made, execute=execute)
 
         return [look, counted(act), counted(ask)]
 

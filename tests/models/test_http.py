@@ -332,3 +332,78 @@ def test_a_url_that_is_none_is_named() -> None:
 
     with pytest.raises(ConfigError, match="is not an http"):
         asyncio.run(main())
+
+
+async def test_a_server_that_hangs_up_on_a_large_body_is_a_typed_error(http: HttpClient) -> None:
+    async def slam(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.transport.abort()
+
+    server = await asyncio.start_server(slam, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(ModelError) as error:
+            await fetch(http, f"http://127.0.0.1:{port}/", b"x" * 30_000_000)
+    assert error.value.kind == "cut"
+
+
+async def test_no_more_connections_are_kept_than_allowed() -> None:
+    async with WireServer() as server, HttpClient(max_idle=2) as client:
+        server.replies(b"a", 0.05, b"b")
+        async with anyio.create_task_group() as group:
+            for _ in range(4):
+                group.start_soon(fetch, client, server.url)
+        assert len(client._idle) == 2
+
+
+async def test_a_connection_idle_for_too_long_is_not_reused() -> None:
+    async with WireServer() as server, HttpClient(keep_alive=0) as client:
+        server.replies(b"hi")
+        for _ in range(2):
+            await fetch(client, server.url)
+    assert server.connections == 2
+
+
+async def test_reading_after_the_end_gives_nothing(http: HttpClient) -> None:
+    async with WireServer() as server:
+        server.replies(b"hi")
+        response = await http.send("GET", server.url)
+        assert await response.read(1) == b"h"
+        assert await response.read(10) == b""
+        await response.aclose()
+
+
+async def test_a_proxy_that_hangs_up_gives_no_tunnel() -> None:
+    async def slam(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(slam, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        client = HttpClient(environ={"HTTPS_PROXY": f"127.0.0.1:{port}"})
+        with pytest.raises(ModelError, match="gave no tunnel") as error:
+            await fetch(client, "https://api.example.com/")
+        await asyncio.sleep(0.01)
+    assert error.value.kind == "unavailable"
+
+
+@needs_openssl
+async def test_a_folder_of_certificates_may_be_named(certificate: tuple[Path, Path]) -> None:
+    folder = str(certificate[1].parent)
+    for environ in ({"SSL_CERT_DIR": folder}, {"REQUESTS_CA_BUNDLE": folder}):
+        assert make_context(environ).verify_mode is ssl.CERT_REQUIRED
+
+
+async def test_bytes_after_the_answer_do_not_answer_the_next_request(http: HttpClient) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+    head += b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
+    async with WireServer() as server:
+        server.replies(head=head, framing="length")
+        for _ in range(3):
+            assert await fetch(http, server.url) == (200, b"hi")
+
+
+async def test_a_name_that_cannot_be_one_is_unavailable(http: HttpClient) -> None:
+    with pytest.raises(ModelError, match="Cannot reach") as error:
+        await fetch(http, "http://a..b/")
+    assert error.value.kind == "unavailable"

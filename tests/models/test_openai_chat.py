@@ -5,7 +5,7 @@ import json
 import anyio
 import pytest
 
-from bridle.errors import ModelError
+from bridle.errors import ConfigError, ModelError
 from bridle.models.http import HttpClient, Timeouts
 from bridle.models.providers.endpoint import join_url
 from bridle.models.providers.openai_chat import OpenAIChat
@@ -403,3 +403,51 @@ def test_strict_is_asked_only_for_schemas_that_can_be(
     schema: dict[str, object], strict: bool
 ) -> None:
     assert is_strict(schema) is strict
+
+
+def test_mistral_gets_ids_of_nine_letters_on_both_sides() -> None:
+    model = OpenAIChat("m", http=HttpClient(), provider="mistral", base_url="https://x/v1")
+    call = ToolCall("run_1.1.0", "add", {}, "toolu_from_elsewhere")
+    result = ToolResult("run_1.1.0", "add", "3", provider_id="toolu_from_elsewhere")
+    body = json.loads(
+        model.body(
+            ask(
+                user_message("m1", "hi"),
+                Message(id="m2", role="assistant", parts=(call,)),
+                Message(id="m3", role="tool", parts=(result,)),
+            )
+        )
+    )
+    used = body["messages"][2]["tool_calls"][0]["id"]
+    assert len(used) == 9
+    assert body["messages"][3]["tool_call_id"] == used
+    assert "stream_options" not in body
+
+
+async def test_a_key_that_cannot_be_sent_is_not_shown(http: HttpClient) -> None:
+    model = OpenAIChat("m", http=http, api_key="sk-secret\n", base_url="http://127.0.0.1:1/v1")
+    with pytest.raises(ConfigError, match="a key") as error:
+        await collect(model, ask())
+    assert "sk-secret" not in str(error.value)
+
+
+async def test_a_refusal_whose_body_never_comes_keeps_its_status(http: HttpClient) -> None:
+    async with WireServer() as server:
+        server.replies(CUT, status=503)
+        with pytest.raises(ModelError, match="HTTP 503") as error:
+            await collect(chat(server, http), ask())
+    assert error.value.kind == "unavailable"
+
+
+async def test_secrets_in_headers_and_urls_are_not_shown(http: HttpClient) -> None:
+    async with WireServer() as server:
+        url = server.url.replace("//", "//user:hunter22@") + "/v1?key=hunter33"
+        model = OpenAIChat("m", http=http, base_url=url, headers={"X-Api-Token": "hunter44"})
+        server.replies(b'{"error": "bad hunter44"}', status=400, content_type="application/json")
+        with pytest.raises(ModelError, match=r"bad \*\*\*"):
+            await collect(model, ask())
+        server.replies(b"<html>", content_type="text/html")
+        with pytest.raises(ModelError) as error:
+            await collect(model, ask())
+    assert "hunter" not in str(error.value) + repr(model._endpoint)
+    assert server.requests[0].path == "/v1/chat/completions?key=hunter33"

@@ -156,6 +156,16 @@ def test_ollama_host_is_read_as_its_server_reads_it(value: str, url: str) -> Non
     assert registry({"OLLAMA_HOST": value}).endpoints.of("ollama").base_url == url
 
 
+def test_the_version_is_added_to_a_gemini_address_without_one() -> None:
+    for value, url in [
+        ("http://box:9", "http://box:9/v1beta"),
+        ("http://box:9/", "http://box:9/v1beta"),
+        ("http://box:9/v1alpha", "http://box:9/v1alpha"),
+    ]:
+        made = registry({"GOOGLE_GEMINI_BASE_URL": value}).endpoints.of("google")
+        assert made.base_url == url
+
+
 def test_local_servers_cost_nothing_and_unknown_models_have_no_price() -> None:
     models = registry({"OPENAI_API_KEY": "k"})
     assert models.resolve("ollama/qwen3").price == Price()

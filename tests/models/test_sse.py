@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from bridle.errors import ModelError
 from bridle.models.sse import SseEvent, SseParser
+from support.sse_reference import reference
 
 LINES = st.sampled_from(
     [
@@ -27,24 +28,6 @@ LINES = st.sampled_from(
     ]
 )
 ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
-
-
-def reference(stream: bytes) -> list[SseEvent]:
-    """The specification, read slowly: the whole stream at once."""
-    text = stream.replace(b"\r\n", b"\n").replace(b"\r", b"\n").decode("utf-8", "replace")
-    events: list[SseEvent] = []
-    name, data = "", []
-    for line in text.removeprefix("\ufeff").split("\n")[:-1]:
-        field, _, value = line.partition(":")
-        if not line:
-            if data:
-                events.append(SseEvent(name, "\n".join(data)))
-            name, data = "", []
-        elif field == "data":
-            data.append(value.removeprefix(" "))
-        elif field == "event":
-            name = value.removeprefix(" ")
-    return events
 
 
 def parse(pieces: list[bytes]) -> list[SseEvent]:

@@ -440,3 +440,39 @@ async def test_usage_always_includes_what_was_cached(wire: str, http: HttpClient
     async with serving(item) as server:
         answer = await collect(make(wire, server.url, http), ask())
     assert answer.finish.usage == Usage(input_tokens=1000, output_tokens=5, cached_tokens=900)
+
+
+def test_a_request_may_have_neither_system_nor_tools(wire: str) -> None:
+    model = make(wire, "http://127.0.0.1:1", HttpClient())
+    body = json.loads(model.body(ask(system="", tools=())))
+    assert "tools" not in body
+    assert not {"system", "instructions", "systemInstruction"} & body.keys()
+    key = {"responses": "input", "gemini": "contents"}.get(wire, "messages")
+    assert len(body[key]) == 1
+
+
+def test_attachments_of_every_kind_are_placed(wire: str) -> None:
+    model = make(wire, "http://127.0.0.1:1", HttpClient())
+    files = [
+        File("photo.png", "image/png", "aW1hZ2U="),
+        File("data.json", "application/json", "e30="),
+        File("broken.txt", "text/plain", "/w=="),
+    ]
+    if wire != "anthropic":
+        files.append(File("voice.wav", "audio/wav", "d2F2"))
+    parts = (Text(""), *files) if wire != "anthropic" else (Text(""), *files[:2])
+    body = json.loads(model.body(ask(Message(id="m1", role="user", parts=parts))))
+    for text in ("aW1hZ2U=", "data.json"):
+        assert holds(body, text)
+    if wire != "anthropic":
+        assert holds(body, "d2F2")
+        assert holds(body, "/w==")
+
+
+def test_no_message_is_sent_for_one_that_holds_nothing(wire: str) -> None:
+    model = make(wire, "http://127.0.0.1:1", HttpClient())
+    foreign = Message(id="m2", role="assistant", parts=(Thinking("x", "other/model", {"a": 1}),))
+    whole = (user_message("m1", "hi"), foreign, user_message("m3", "more"))
+    body = json.loads(model.body(ask(*whole)))
+    assert holds(body, "more")
+    assert not holds(body, '"x"')

@@ -329,8 +329,10 @@ def test_a_link_swapped_between_check_and_open_wins_nothing(
 ) -> None:
     """F05; BRIDLE_RACES=10000 for the full profile."""
     races = int(os.environ.get("BRIDLE_RACES", "1000"))
-    naive = escapes = inside = 0
-    for number in range(races):
+    naive = escapes = inside = number = 0
+    # a busy machine may not swap at the right moment for long: go on until the naive way lost
+    while number < races or (not (naive and inside) and number < 50 * races):
+        number += 1
         name = "d/f" if number % 2 else "f"
         path = workspace / name
         with contextlib.suppress(OSError):
@@ -342,7 +344,7 @@ def test_a_link_swapped_between_check_and_open_wins_nothing(
             inside += data == b"inside"
         with contextlib.suppress(ToolError):
             files.write(f"d/new{number % 10}", b"mine")
-    print(f"\n{races} races: naive lost {naive}, escapes {escapes}, read inside {inside}")
+    print(f"\n{number} races: naive lost {naive}, escapes {escapes}, read inside {inside}")
     assert escapes == 0
     assert sorted(entry.name for entry in outside.iterdir()) == ["f"]
     assert (outside / "f").read_bytes() == SECRET

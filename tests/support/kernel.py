@@ -11,6 +11,7 @@ import anyio
 
 from bridle import Agent, Harness, Rules
 from bridle.app.config import Ports
+from bridle.journal.state import PASSING, ThreadState
 from bridle.ports.clock import SystemClock
 from bridle.runs.replay.driver import Replayed, replay_thread
 from bridle.store.sqlite.store import SqliteStore
@@ -129,3 +130,33 @@ def check_log(events: Sequence[ev.Event], *, finished: bool = True) -> None:
     assert len(settled) == len(set(settled)), "a reservation was settled twice"
     if finished:
         assert sorted(reserved) == sorted(settled), "a reservation was never settled"
+
+
+async def check_folds(path: Path) -> None:
+    """The fold of a log without its passing events is the fold of the log, wherever it ends."""
+    store = SqliteStore(path, clock=SystemClock())
+    try:
+        for name in await thread_ids(store):
+            events = await store.events(name)
+            kept = await store.history(name, passing=PASSING)
+            assert _folded(name, kept) == _folded(name, events)
+            for end in range(1, min(len(events), LONGEST_LOG)):
+                prefix = events[:end]
+                ends = [0, 0, *(e.seq for e in prefix if isinstance(e, ev.MessageEnded))]
+                outline = [e for e in prefix if e.type not in PASSING or e.seq > ends[-2]]
+                assert _folded(name, outline) == _folded(name, prefix)
+    finally:
+        await store.close()
+
+
+LONGEST_LOG = 200
+
+
+def _folded(thread_id: str, events: Iterable[ev.Event]) -> ThreadState:
+    state = ThreadState(thread_id)
+    state.take(events)
+    for run in (state.run, state.last_run):
+        for call in run.calls if run is not None else ():
+            if call.settled:
+                call.effect = None  # what was decided of a call that has its result
+    return state

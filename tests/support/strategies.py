@@ -62,6 +62,8 @@ def _of(info: mi.Type) -> st.SearchStrategy[Any]:
         return st.tuples(*(_of(item) for item in info.item_types))
     if isinstance(info, mi.VarTupleType):
         return st.lists(_of(info.item_type), max_size=3).map(tuple)
+    if isinstance(info, mi.ListType):
+        return st.lists(_of(info.item_type), max_size=3)
     return PLAIN[type(info)]
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from bridle.ports.store import Spent
+from bridle.types.base import Fixed
 from bridle.types.events import BudgetSettled
 from bridle.types.ledger import Ask, NoRoom, Room, fit
 
@@ -25,8 +25,7 @@ class Budget(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerBudget:
+class LedgerBudget(Fixed, frozen=True, kw_only=True):
     """Reads the accounts of the store."""
 
     store: Store

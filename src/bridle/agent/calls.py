@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import msgspec
 
 from bridle.gate.batch import runnable
+from bridle.gate.decide import failure
 from bridle.gate.run import ambiguous
 from bridle.journal.recorder import Extra, ThreadLog
 from bridle.ports.store import Append
 from bridle.ports.tools import CallScope, Suspended
 from bridle.types import events as ev
+from bridle.types.base import Moving
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -26,8 +28,7 @@ Attend = Callable[[], Awaitable[None]]
 """Deals with the ops that came in meanwhile."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Calls:
+class Calls(Moving, kw_only=True):
     """Runs the open calls of one step until nothing more can run.
 
     `suspects` are calls that an earlier drain may have started: those that must not be repeated
@@ -40,7 +41,7 @@ class Calls:
     attend: Attend
     news: Callable[[], anyio.Event]
     suspects: set[str]
-    _running: set[str] = field(default_factory=set)
+    _running: set[str] = msgspec.field(default_factory=set)
 
     async def settle(self, run: RunState) -> None:
         """Run what may run; returns when all calls are settled or wait for somebody else."""
@@ -84,11 +85,14 @@ class Calls:
         scope = self._scope(run, call)
         outcome = await self.setup.runner.run(call, scope)
         with anyio.CancelScope(shield=True):  # what was done is recorded, whatever cuts the rest
-            if isinstance(outcome, Suspended):
+            if not isinstance(outcome, Suspended):
+                await self.log.result(*outcome)
+            elif outcome.kind != "subagent" and not self.setup.policy.answerable:
+                text = "Nobody can answer here. Decide for yourself, or stop and say what you need."
+                await self.log.result(failure(run.run_id, call.call, text, kind="unanswerable"))
+            else:
                 events, extra = suspension(run, call, outcome)
                 await self.log.result(*events, extra=extra)
-            else:
-                await self.log.result(outcome)
         self._running.discard(call.call.id)
         self.news().set()
 
@@ -124,6 +128,9 @@ class Calls:
             harness_id=thread.harness_id if thread is not None else None,
             workspace=thread.workspace if thread is not None else None,
             repeated=call.call.id in self.suspects,
+            resumed=call.resumed,
+            tasks=self.log.state.tasks,
+            subagent_models=self.log.state.subagent_models,
             values=self.values,
             progress=progress,
             output=output,
@@ -142,6 +149,18 @@ def suspension(run: RunState, call: CallState, outcome: Suspended) -> tuple[list
             payload=outcome.payload,
         )
     ]
+    if outcome.kind == "question":
+        events.append(_question(run, call, outcome))
+    elif outcome.kind == "plan":
+        events.append(
+            ev.PlanSubmitted(
+                run_id=run.run_id,
+                plan_id=outcome.id,
+                call_id=call.call.id,
+                title=str(outcome.payload["title"]),
+                plan=str(outcome.payload["plan"]),
+            )
+        )
     child = outcome.child
     if child is None:
         return events, Extra()
@@ -164,6 +183,18 @@ def suspension(run: RunState, call: CallState, outcome: Suspended) -> tuple[list
         ),
     )
     return events, Extra(appends=(begin,))
+
+
+def _question(run: RunState, call: CallState, outcome: Suspended) -> ev.QuestionAsked:
+    payload = outcome.payload
+    return ev.QuestionAsked(
+        run_id=run.run_id,
+        question_id=outcome.id,
+        call_id=call.call.id,
+        question=str(payload["question"]),
+        options=msgspec.convert(payload.get("options", ()), tuple[ev.QuestionOption, ...]),
+        selection_mode=payload.get("selection_mode"),
+    )
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

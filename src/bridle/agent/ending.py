@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bridle.agent.budget import spent, worst_case
@@ -15,7 +14,8 @@ from bridle.journal.state import RunState, seconds_between
 from bridle.ports.clock import Clock, iso
 from bridle.ports.store import Append
 from bridle.types import events as ev
-from bridle.types.ops import Settle
+from bridle.types.base import Fixed
+from bridle.types.ops import CHILD_HEAD, Settle
 from bridle.types.tools import Done, Failed
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from bridle.types.runs import Failure
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class Ending(Fixed, frozen=True, kw_only=True):
     """Ends runs of one thread."""
 
     log: ThreadLog
@@ -63,7 +62,7 @@ class Ending:
             error=stop.error,
             consumes=consumes,
         )
-        told = await self._told_parent(run, ended)
+        told = self._told_parent(run, ended)
         orphan = worst_case(run)
         settled = (orphan,) if orphan is not None else ()
         await self.log.decide(
@@ -101,16 +100,15 @@ class Ending:
                     extra=child_interrupts(run),
                 )
 
-    async def _told_parent(self, run: RunState, ended: ev.RunEnded) -> tuple[Append, ...]:
+    def _told_parent(self, run: RunState, ended: ev.RunEnded) -> tuple[Append, ...]:
         thread = self.log.state.thread
         if thread is None or thread.parent_thread is None or thread.parent_call is None:
             return ()
-        head = await self.log.journal.store.head(thread.id)
         duration = seconds_between(run.start.at, iso(self.clock.now()))
         settle = Settle(
             call_id=thread.parent_call,
             outcome=outcome_of(run, ended),
-            head=head.hash,
+            head=CHILD_HEAD,
             duration_ms=int(duration * 1000),
             tool_calls=run.tool_calls,
         )

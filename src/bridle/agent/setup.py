@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec
 from bridle.gate.batch import Concurrency
 from bridle.journal.state import ThreadState
 from bridle.ports.model import Model, ModelSettings
+from bridle.types.base import Fixed
 from bridle.types.chain import digest
 from bridle.types.limits import Limits
 from bridle.types.tools import ToolSpec
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bridle.gate.decide import Decider
     from bridle.journal.calls import CallState
     from bridle.ports.tools import CallScope, Suspended
-    from bridle.types.events import CheckEnded, CheckStarted, RunStarted, ToolReturned
+    from bridle.types.events import CheckEnded, CheckStarted, Event, RunStarted
     from bridle.types.ops import Send
     from bridle.types.permissions import Policy
 
@@ -31,6 +31,7 @@ class RequestHead(msgspec.Struct, frozen=True, kw_only=True):
     system: str
     tools: tuple[ToolSpec, ...]
     settings: ModelSettings = ModelSettings()
+    history: int | None = None
 
     def blob(self) -> bytes:
         """The bytes that the log names by their hash."""
@@ -49,16 +50,20 @@ class Checks(Protocol):
         ...
 
 
+def estimated_tokens(text: str) -> int:
+    """About how many tokens a text has."""
+    return len(text) // 4 + 1
+
+
 class CallRunner(Protocol):
     """Runs calls that were let through."""
 
-    async def run(self, state: CallState, scope: CallScope) -> ToolReturned | Suspended:
-        """Run a call to its one outcome."""
+    async def run(self, state: CallState, scope: CallScope) -> tuple[Event, ...] | Suspended:
+        """Run a call to its one outcome: the events that settle it, its result last."""
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSetup:
+class RunSetup(Fixed, frozen=True, kw_only=True):
     """Model, tools and rules of one run; `model_id` is the id that the model was asked for by."""
 
     model_id: str
@@ -68,11 +73,16 @@ class RunSetup:
     decider: Decider
     runner: CallRunner
     budget: Budget
-    limits: Limits = field(default_factory=Limits)
+    count: Callable[[str], int] = estimated_tokens
+    limits: Limits = msgspec.field(default_factory=Limits)
     fallbacks: tuple[str, ...] = ()
     checks: Checks | None = None
     mode_id: str = "main"
-    concurrency: Concurrency = field(default_factory=Concurrency)
+    concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
+
+    def is_of(self, model_id: str | None, mode_id: str) -> bool:
+        """Whether this is still the setup for a model and a mode."""
+        return self.model_id == model_id and self.mode_id == mode_id
 
     @property
     def head_blob(self) -> bytes:
@@ -85,16 +95,18 @@ class RunSetup:
         return msgspec.json.encode(self.policy)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Fixed, frozen=True, kw_only=True):
     """What a run was asked to be (`send`), or what it already is (`started`).
 
-    `model` is set when the run fell back to another model.
+    `mode`, `model` and `head` are what a started run has come to: it may have changed its mode,
+    fallen back to another model, and its requests may begin differently since.
     """
 
     send: Send | None = None
     started: RunStarted | None = None
+    mode: str | None = None
     model: str | None = None
+    head: str | None = None
 
 
 Prepare = Callable[[ThreadState, Wanted], Awaitable[RunSetup]]

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from bridle.gate.batch import runnable
-from bridle.gate.decide import decided, denial, failure, granted
+from bridle.gate.decide import decided, denial, failure, terms_of
 from bridle.gate.run import interrupted
 from bridle.ports.store import Append
 from bridle.types import events as ev
 from bridle.types.ids import message_id
 from bridle.types.messages import Message
-from bridle.types.ops import Approve, Decline, Interrupt, Send, Settle, Steer
-from bridle.types.tools import Failed
+from bridle.types.ops import (
+    Answer,
+    AnswerPlan,
+    Approve,
+    Decline,
+    Grant,
+    Interrupt,
+    Op,
+    ResumeTool,
+    Send,
+    Settle,
+    Steer,
+    SwitchMode,
+    SwitchModel,
+)
+from bridle.types.tools import CallFacts, Failed
 
 if TYPE_CHECKING:
     from bridle.agent.setup import RunSetup
@@ -44,7 +57,7 @@ def answered(
     if op.args is not None:
         return _edited(state, run, call, op, input_id, setup, owner)
     approved = _approval(run, call, op.id, (input_id,), approved=True, always=op.always)
-    return [approved, *_grant(run, call, op, owner)]
+    return [approved, *_grant(run, call, op, owner, setup)]
 
 
 def _edited(
@@ -59,7 +72,7 @@ def _edited(
     """Changed arguments are validated and decided from the start; a deny beats the approval."""
     args = op.args or {}
     changed = msgspec.structs.replace(call.call, args=args, invalid=None)
-    facts, decision = setup.decider.again(changed, granted(state.grants))
+    facts, decision = setup.decider.again(changed, terms_of(state.grants, state.rules))
     if decision is None:
         refused = _approval(run, call, op.id, (input_id,), approved=False, facts=facts)
         problem = facts.problem or "The changed arguments are not valid."
@@ -72,18 +85,23 @@ def _edited(
     approved = _approval(
         run, call, op.id, (input_id,), approved=True, always=op.always, facts=facts
     )
-    return [*events, approved, *_grant(run, call, op, owner)]
+    return [*events, approved, *_grant(run, call, op, owner, setup)]
 
 
-def _grant(run: RunState, call: CallState, op: Approve, owner: str) -> list[ev.Event]:
+def _grant(
+    run: RunState, call: CallState, op: Approve, owner: str, setup: RunSetup
+) -> list[ev.Event]:
     if op.always is None:
         return []
     matches = {
-        "category": call.facts.category,
-        "tool": call.call.tool,
-        "pattern": call.facts.command or call.call.tool,
+        "category": (call.facts.category,),
+        "tool": (call.call.tool,),
+        "pattern": setup.decider.patterns(call.call, call.facts),
     }[op.always]
-    return [ev.PermissionGranted(run_id=run.run_id, scope=op.always, matches=matches, owner=owner)]
+    return [
+        ev.PermissionGranted(run_id=run.run_id, scope=op.always, matches=what, owner=owner)
+        for what in matches
+    ]
 
 
 def _approval(
@@ -96,6 +114,7 @@ def _approval(
     always: str | None = None,
     reason: str | None = None,
     facts: CallFacts | None = None,
+    data: Any = None,
 ) -> ev.ApprovalAnswered:
     return ev.ApprovalAnswered(
         run_id=run.run_id,
@@ -106,6 +125,7 @@ def _approval(
         always=always,
         reason=reason,
         facts=facts,
+        data=data,
     )
 
 
@@ -123,6 +143,116 @@ def _declined(run: RunState, call: CallState, op: Decline, input_id: str) -> lis
             kind="declined",
         ),
     ]
+
+
+def replied(
+    run: RunState, op: Answer | AnswerPlan | ResumeTool, input_id: str, previous_mode: str | None
+) -> list[ev.Event]:
+    """The events of an answer to a question, a plan, or a tool that waits."""
+    call = waiting_call(run, op.id)
+    wanted = {Answer: "question", AnswerPlan: "plan", ResumeTool: "tool"}[type(op)]
+    if call is None or call.pending_kind != wanted:
+        return [
+            noted(run.run_id, input_id, "late_answer", f"Nothing waits for an answer to {op.id}.")
+        ]
+    match op:
+        case Answer():
+            return _answered_question(run, call, op, input_id)
+        case AnswerPlan():
+            return _answered_plan(run, call, op, input_id, previous_mode)
+        case ResumeTool():
+            return [_approval(run, call, op.id, (input_id,), approved=True, data=op.data)]
+
+
+def _answered_question(run: RunState, call: CallState, op: Answer, input_id: str) -> list[ev.Event]:
+    text = op.answer if isinstance(op.answer, str) else ", ".join(op.answer)
+    return [
+        ev.QuestionAnswered(
+            run_id=run.run_id, question_id=op.id, call_id=call.call.id, answer=op.answer
+        ),
+        _result(run, call, f"The user answered: {text}", input_id),
+    ]
+
+
+def _answered_plan(
+    run: RunState, call: CallState, op: AnswerPlan, input_id: str, previous_mode: str | None
+) -> list[ev.Event]:
+    if not op.approved:
+        why = f" Their feedback: {op.feedback}" if op.feedback else ""
+        return [
+            ev.PlanRejected(
+                run_id=run.run_id, plan_id=op.id, call_id=call.call.id, feedback=op.feedback
+            ),
+            _result(
+                run,
+                call,
+                f"The user wants another plan.{why} Revise it and submit it again.",
+                input_id,
+            ),
+        ]
+    events: list[ev.Event] = [
+        ev.PlanApproved(run_id=run.run_id, plan_id=op.id, call_id=call.call.id)
+    ]
+    if op.mode_id is not None and op.mode_id != run.mode_id:
+        events += mode_switch(op.mode_id, op.model_id, previous_mode, run_id=run.run_id)
+    events.append(_result(run, call, "The user approved the plan. Carry it out now.", input_id))
+    return events
+
+
+def mode_switch(
+    mode_id: str,
+    model_id: str | None,
+    previous: str | None,
+    *,
+    run_id: str | None = None,
+    consumes: tuple[str, ...] = (),
+) -> list[ev.Event]:
+    """The events of a change of mode, in their order."""
+    events: list[ev.Event] = [
+        ev.ModeChanged(run_id=run_id, mode_id=mode_id, previous_mode_id=previous, consumes=consumes)
+    ]
+    if model_id is not None:
+        events.append(
+            ev.ModelChanged(run_id=run_id, model_id=model_id, scope="mode", mode_id=mode_id)
+        )
+    return events
+
+
+def idle_events(state: ThreadState, op: Op, input_id: str, owner: str) -> list[ev.Event]:
+    """What an op does to a thread without a run; nothing when it needs one."""
+    match op:
+        case SwitchMode():
+            return mode_switch(op.mode_id, op.model_id, state.mode_id, consumes=(input_id,))
+        case SwitchModel():
+            return [switched_model(op, input_id)]
+        case Grant():
+            return [grant_given(op, input_id, owner)]
+        case _:
+            return []
+
+
+def switched_model(op: SwitchModel, input_id: str) -> ev.Event:
+    """The event of another model for a mode."""
+    return ev.ModelChanged(
+        model_id=op.model_id, scope=op.scope, mode_id=op.mode_id, consumes=(input_id,)
+    )
+
+
+def grant_given(op: Grant, input_id: str, owner: str) -> ev.Event:
+    """The event of something that the user allowed without being asked."""
+    return ev.PermissionGranted(
+        scope=op.scope, matches=op.matches, owner=owner, consumes=(input_id,)
+    )
+
+
+def _result(run: RunState, call: CallState, text: str, input_id: str) -> ev.ToolReturned:
+    return ev.ToolReturned(
+        run_id=run.run_id,
+        call_id=call.call.id,
+        tool=call.call.tool,
+        result=text,
+        consumes=(input_id,),
+    )
 
 
 def settled(run: RunState, op: Settle, input_id: str) -> list[ev.Event]:
@@ -167,7 +297,7 @@ def resumed(run: RunState, events: list[ev.Event], bounds: Concurrency) -> list[
     """
     if not run.paused:
         return []
-    calls = {call.call.id: replace(call) for call in run.calls}
+    calls = {call.call.id: msgspec.structs.replace(call) for call in run.calls}
     for event in events:
         match event:
             case ev.ToolReturned():

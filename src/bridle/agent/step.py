@@ -7,7 +7,6 @@ follows from it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
@@ -15,12 +14,14 @@ import msgspec
 
 from bridle.agent.budget import spent, worst_case
 from bridle.agent.stream import Draft
-from bridle.errors import BudgetBlocked, HeadMoved, ModelError
-from bridle.gate.decide import granted
+from bridle.context.window import newest
+from bridle.errors import BudgetBlocked, HeadMoved, ModelError, RequestAbandoned
+from bridle.gate.decide import terms_of
 from bridle.journal.recorder import Extra, ThreadLog
 from bridle.ports.model import Answer, ModelRequest
 from bridle.ports.store import Reservation
 from bridle.types import events as ev
+from bridle.types.base import Fixed
 from bridle.types.chain import digest
 from bridle.types.ids import message_id
 from bridle.types.ledger import Ask, NoRoom, Price, Room
@@ -54,15 +55,18 @@ NextDelay = Callable[[ModelError, int], float | None]
 """How long to wait before the attempt after this failure; None to give up."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """Makes one request of a run. `cut_reason` tells why a cancelled stream was cut."""
+class Step(Fixed, frozen=True, kw_only=True):
+    """Makes one request of a run.
+
+    `cut_reason` tells why a cancelled stream was cut; None when the drain only pauses, so that the
+    request is made again later.
+    """
 
     log: ThreadLog
     setup: RunSetup
     clock: Clock
     next_delay: NextDelay
-    cut_reason: Callable[[], StopReason]
+    cut_reason: Callable[[], StopReason | None]
 
     async def take(self, run: RunState) -> None:
         """Ask the model once; what comes of it is in the log when this returns."""
@@ -77,6 +81,8 @@ class Step:
             self._check_refusal(run, draft)
         except ModelError as error:
             await self._failed(run, draft, error)
+        except RequestAbandoned:
+            await self._abandon(run, draft)
         except anyio.get_cancelled_exc_class():
             await self._cut(run, draft)
             raise
@@ -143,9 +149,9 @@ class Step:
         price = self.setup.model.price
         return ev.Recipe(
             model=self.setup.model_id,
-            head=run.start.head,
+            head=run.head,
             messages=len(messages),
-            prefix=digest(f"{run.start.head}:{len(messages)}:{last}".encode()),
+            prefix=digest(f"{run.head}:{len(messages)}:{last}".encode()),
             max_output_tokens=self._output_limit(run, room),
             price=None if price == run.start.price else price,
         )
@@ -161,7 +167,7 @@ class Step:
         head = self.setup.head
         return ModelRequest(
             system=head.system,
-            messages=self.log.state.messages,
+            messages=newest(self.log.state.messages, head.history),
             tools=head.tools,
             settings=msgspec.structs.replace(
                 head.settings, max_output_tokens=self._output_limit(run, room)
@@ -175,7 +181,10 @@ class Step:
         answer = draft.answer or self._priced(run, draft)
         message = answer.message
         decisions = self.setup.decider.batch(
-            run.run_id, message.calls, granted(self.log.state.grants), room=self._call_room(run)
+            run.run_id,
+            message.calls,
+            terms_of(self.log.state.grants, self.log.state.rules),
+            room=self._call_room(run),
         )
         await self._record(run, answer, decisions)
 
@@ -194,7 +203,29 @@ class Step:
         )
 
     async def _cut(self, run: RunState, draft: Draft) -> None:
-        await self._record(run, self._costed(run, draft.cut(self.cut_reason()), None), [])
+        stop = self.cut_reason()
+        if stop is None:
+            await self._abandon(run, draft)
+        else:
+            await self._record(run, self._costed(run, draft.cut(stop), None), [])
+
+    async def _abandon(self, run: RunState, draft: Draft) -> None:
+        """Settle a request that was given up, and take back what it had shown."""
+        events, extra = self._given_up(run, draft)
+        await self.log.result(*events, extra=extra)
+
+    def _given_up(self, run: RunState, draft: Draft) -> tuple[list[ev.Event], Extra]:
+        shown = draft.characters
+        usage = Usage(output_tokens=shown // CHARACTERS_PER_TOKEN)
+        price = self.setup.model.price
+        cost = price.cost(usage) if price is not None else 0.0
+        settled = self._settlement(run, usage, cost, estimated=True)
+        events: list[ev.Event] = [settled]
+        if shown:
+            events.append(
+                ev.TextRetracted(run_id=run.run_id, message_id=draft.message_id, characters=shown)
+            )
+        return events, Extra(spent=(spent(settled),))
 
     async def _record(self, run: RunState, answer: Answer, decisions: list[ev.Event]) -> None:
         settled = self._settlement(run, answer.usage, answer.cost_usd, estimated=answer.estimated)
@@ -214,16 +245,7 @@ class Step:
 
     async def _failed(self, run: RunState, draft: Draft, error: ModelError) -> None:
         """Record the failure, and whether the request is made again."""
-        shown = draft.characters
-        usage = Usage(output_tokens=shown // CHARACTERS_PER_TOKEN)
-        price = self.setup.model.price
-        cost = price.cost(usage) if price is not None else 0.0
-        settled = self._settlement(run, usage, cost, estimated=True)
-        events: list[ev.Event] = [settled]
-        if shown:
-            events.append(
-                ev.TextRetracted(run_id=run.run_id, message_id=draft.message_id, characters=shown)
-            )
+        events, extra = self._given_up(run, draft)
         attempt = run.failures + 1
         delay = self.next_delay(error, attempt)
         fallback = self._fallback(run, error) if delay is None else None
@@ -252,7 +274,7 @@ class Step:
                 )
             )
         with anyio.CancelScope(shield=True):
-            await self.log.result(*events, extra=Extra(spent=(spent(settled),)))
+            await self.log.result(*events, extra=extra)
         if delay is not None:
             await self.clock.sleep(delay)
 
@@ -274,10 +296,10 @@ class Step:
         )
 
     def _estimate(self, run: RunState, message: Message) -> Usage:
-        written = sum(len(getattr(part, "text", "")) for part in message.parts)
+        written = "".join(getattr(part, "text", "") for part in message.parts)
         return Usage(
             input_tokens=self._ask(run).input_tokens,
-            output_tokens=written // CHARACTERS_PER_TOKEN + 1,
+            output_tokens=self.setup.count(written),
         )
 
     def _call_room(self, run: RunState) -> int | None:

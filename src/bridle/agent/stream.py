@@ -6,7 +6,6 @@ A call becomes part of the message only when the stream has come to its end.
 from __future__ import annotations
 
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
 import msgspec
@@ -21,6 +20,7 @@ from bridle.ports.model import (
     TextDelta,
     ThinkingDelta,
 )
+from bridle.types.base import Moving
 from bridle.types.content import Part, Text, Thinking, ToolCall
 from bridle.types.events import (
     AnyLiveEvent,
@@ -41,12 +41,11 @@ DEEPEST = 100
 """How deep arguments may be nested; far below what could not be read back from the log."""
 
 
-@dataclass(slots=True)
-class _Prose:
+class _Prose(Moving):
     """Text or thinking that grows chunk by chunk; joined once."""
 
     thinking: bool
-    chunks: list[str] = field(default_factory=list)
+    chunks: list[str] = msgspec.field(default_factory=list)
     private: dict[str, Any] | None = None
 
     @property
@@ -54,16 +53,14 @@ class _Prose:
         return "".join(self.chunks)
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Moving):
     tool: str
     provider_id: str | None
     private: dict[str, Any] | None
-    text: list[str] = field(default_factory=list)
+    text: list[str] = msgspec.field(default_factory=list)
 
 
-@dataclass(slots=True, kw_only=True)
-class Draft:
+class Draft(Moving, kw_only=True):
     """A message while it is being written."""
 
     thread_id: str
@@ -72,8 +69,8 @@ class Draft:
     message_id: str
     model: str
     live: Callable[[AnyLiveEvent], None]
-    parts: list[_Prose | _Call] = field(default_factory=list)
-    calls: dict[int, _Call] = field(default_factory=dict)
+    parts: list[_Prose | _Call] = msgspec.field(default_factory=list)
+    calls: dict[int, _Call] = msgspec.field(default_factory=dict)
     finish: Finish | None = None
     answer: Answer | None = None
 

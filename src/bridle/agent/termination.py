@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bridle.agent.loops import is_looping
+from bridle.types.base import Fixed
 from bridle.types.ops import Steer
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ _BY_STOP: dict[StopReason, Reason] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Fixed, frozen=True):
     """A run is over for this reason."""
 
     reason: Reason

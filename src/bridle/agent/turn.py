@@ -6,60 +6,67 @@ decision is refused and made again, so the whole drain is a function of the log 
 
 from __future__ import annotations
 
-import logging
 import math
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, assert_never
 
 import anyio
+import msgspec
 
 from bridle.agent import steering
 from bridle.agent.calls import Calls
 from bridle.agent.ending import Ending
-from bridle.agent.setup import Prepare, RunSetup, Wanted, names
+from bridle.agent.starting import Starting
 from bridle.agent.step import NextDelay, Step
 from bridle.agent.termination import NATURAL, Stop, stop_reason
-from bridle.errors import BridleError, HeadMoved, UserError
-from bridle.gate.batch import Concurrency, runnable
+from bridle.errors import HeadMoved
+from bridle.gate.batch import runnable
 from bridle.journal.recorder import Extra, ThreadLog
 from bridle.ports.clock import Clock, from_iso
 from bridle.types import events as ev
-from bridle.types.content import plain_text
-from bridle.types.ids import derive_id
-from bridle.types.ledger import Account
-from bridle.types.ops import Approve, Decline, Interrupt, Op, Send, Settle, Steer
-from bridle.types.runs import Failure
+from bridle.types.base import Moving
+from bridle.types.ops import (
+    Answer,
+    AnswerPlan,
+    Approve,
+    Decline,
+    Grant,
+    Interrupt,
+    Op,
+    ResumeTool,
+    Send,
+    Settle,
+    Steer,
+    SwitchMode,
+    SwitchModel,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from bridle.agent.setup import Prepare, RunSetup
     from bridle.journal.state import RunState
     from bridle.types.messages import StopReason
 
-TASK_LENGTH = 200
-log = logging.getLogger("bridle.turn")
 
-
-@dataclass(slots=True, kw_only=True)
-class Turn:
+class Turn(Moving, kw_only=True):
     """One drain of one thread, under a lease that somebody else keeps alive."""
 
     log: ThreadLog
     prepare: Prepare
     clock: Clock
     next_delay: NextDelay
-    stopping: Callable[[], bool]
-    _setup: RunSetup | None = None
-    _suspects: set[str] = field(default_factory=set)
-    _news: anyio.Event = field(default_factory=anyio.Event)
-    _work: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    _deadline: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    _starting: Starting | None = None
+    _pausing: bool = False
+    _asking: bool = False
+    _news: anyio.Event = msgspec.field(default_factory=anyio.Event)
+    _work: anyio.CancelScope = msgspec.field(default_factory=anyio.CancelScope)
+    _deadline: anyio.CancelScope = msgspec.field(default_factory=anyio.CancelScope)
 
     async def drain(self) -> None:
         """Do everything that can be done now."""
         unsubscribe = self.log.journal.bus.subscribe(self._hear, thread_id=self.log.state.id)
         try:
-            while not self.stopping():
+            while not self._pausing:
                 try:
                     if not await self._advance():
                         return
@@ -72,18 +79,24 @@ class Turn:
         finally:
             unsubscribe()
 
+    def pause(self) -> None:
+        """Rest at the next safe boundary: a request is given up, running calls are waited for."""
+        self._pausing = True
+        if self._asking:
+            self._work.cancel()
+
     async def _advance(self) -> bool:
         """Take one decision; False when nothing can go on."""
         if self._news.is_set():
             await self._refresh()
         run = self.log.state.run
         if run is None:
-            return await self._begin()
-        setup = await self._set_up(run)
+            return await self._runs().begin()
+        setup = await self._runs().set_up(run)
         if setup is None:
             return True
         await self._attend(run, setup)
-        if self.log.state.run is not run:
+        if self.log.state.run is not run or not setup.is_of(run.model_id, run.mode_id):
             return True
         if run.paused:
             if not self._can_go_on(run, setup):
@@ -103,119 +116,12 @@ class Turn:
             return True
         if await self._hear_steers(run):
             return True
-        await self._within_time(run, lambda: self._step(setup).take(run))
+        self._asking = True
+        try:
+            await self._within_time(run, lambda: self._step(setup).take(run))
+        finally:
+            self._asking = False
         return True
-
-    # --- beginning -------------------------------------------------------------------------
-
-    async def _begin(self) -> bool:
-        """Start the run that waits longest; deal with ops that have no run to act on."""
-        for input_id, op in list(self.log.state.inputs.items()):
-            if isinstance(op, Send):
-                await self._start(op, input_id)
-                return True
-            if isinstance(op, Steer):
-                run_id = derive_id("run", input_id)
-                await self._start(Send(run_id=run_id, parts=op.parts, context=op.context), input_id)
-                return True
-            text = f"There is no run for this {op.__struct_config__.tag}."
-            await self.log.decide(steering.noted(None, input_id, "no_run", text))
-            return True
-        return False
-
-    async def _start(self, op: Send, input_id: str) -> None:
-        thread = self.log.state.thread
-        parent_run = thread.parent_run if thread is not None else None
-        try:
-            setup = await self.prepare(self.log.state, Wanted(send=op))
-        except UserError as error:
-            await self._refuse(op, input_id, str(error))
-            return
-        except BridleError:
-            raise
-        except Exception as error:
-            log.warning("Run %s cannot be set up", op.run_id, exc_info=True)
-            await self._refuse(op, input_id, f"{type(error).__name__}: {error}")
-            return
-        head, policy = names(setup)
-        limits = setup.limits if op.limits is None else setup.limits.within(op.limits)
-        started = ev.RunStarted(
-            run_id=op.run_id,
-            consumes=(input_id,),
-            model_id=setup.model_id,
-            fallbacks=setup.fallbacks,
-            mode_id=setup.mode_id,
-            task=plain_text(op.parts)[:TASK_LENGTH],
-            head=head,
-            policy=policy,
-            limits=limits,
-            parallel=(setup.concurrency.max, setup.concurrency.per_category),
-            price=setup.model.price,
-            account=op.run_id,
-            depth=thread.depth if thread is not None else 0,
-            parent_run_id=parent_run,
-            context=op.context,
-        )
-        account = Account(
-            id=op.run_id,
-            parent_id=parent_run,
-            max_usd=limits.max_usd,
-            max_tokens=limits.max_tokens,
-        )
-        await self.log.decide(
-            started,
-            *steering.opening(op),
-            extra=Extra(blobs=(setup.head_blob, setup.policy_blob), accounts=(account,)),
-        )
-        self._setup = setup
-
-    async def _refuse(self, op: Send, input_id: str, why: str) -> None:
-        """A run that cannot be set up still has a beginning, a reason and an end."""
-        failure = Failure(type="configuration", message=why)
-        started = ev.RunStarted(
-            run_id=op.run_id,
-            consumes=(input_id,),
-            model_id=op.model,
-            task=plain_text(op.parts)[:TASK_LENGTH],
-            account=op.run_id,
-        )
-        await self.log.decide(
-            started,
-            *steering.opening(op),
-            ev.ErrorRaised(run_id=op.run_id, error=failure),
-        )
-
-    async def _set_up(self, run: RunState) -> RunSetup | None:
-        """The setup of the open run, rebuilt when this drain did not start it.
-
-        Calls that are free to run at this moment may have been started by an earlier drain.
-        """
-        if self._setup is not None and self._setup.model_id == run.model_id:
-            return self._setup
-        fell_back = self._setup is not None
-        if run.error is not None and not run.start.head:
-            await self._ending().end(run, Stop("error", run.error.error))
-            return None
-        try:
-            setup = await self.prepare(
-                self.log.state, Wanted(started=run.start, model=run.model_id)
-            )
-        except UserError as error:
-            failure = Failure(type="configuration", message=str(error))
-            await self._ending().end(
-                run,
-                Stop("error", failure),
-                before=steering.stopped_calls(run, "the run cannot be set up again", kind="error"),
-                extra=steering.child_interrupts(run),
-            )
-            return None
-        most, of_category = run.start.parallel
-        bounds = Concurrency(max=most, per_category=of_category)
-        self._setup = replace(setup, concurrency=bounds)
-        if not fell_back:
-            ready = runnable(run.calls, self._setup.concurrency)
-            self._suspects = {call.call.id for call in ready}
-        return self._setup
 
     # --- what comes in ---------------------------------------------------------------------
 
@@ -238,6 +144,16 @@ class Turn:
             case Settle():
                 result = steering.settled(run, op, input_id)
                 await self.log.decide(*result, *steering.resumed(run, result, setup.concurrency))
+            case Answer() | AnswerPlan() | ResumeTool():
+                previous = self.log.state.mode_id or run.mode_id
+                reply = steering.replied(run, op, input_id, previous)
+                await self.log.decide(*reply, *steering.resumed(run, reply, setup.concurrency))
+            case SwitchMode():
+                await self._end_for_mode(run)
+            case SwitchModel():
+                await self.log.decide(steering.switched_model(op, input_id))
+            case Grant():
+                await self.log.decide(steering.grant_given(op, input_id, str(self.log.lease.owner)))
             case Send() | Steer():
                 return
             case other:
@@ -260,7 +176,17 @@ class Turn:
             consumes=(input_id, *dropped),
             extra=steering.child_interrupts(run),
         )
-        self._setup = None
+        self._runs().setup = None
+
+    async def _end_for_mode(self, run: RunState) -> None:
+        """A run ends before the thread changes its mode; the switch follows when it is idle."""
+        await self._ending().end(
+            run,
+            Stop("user_interrupt"),
+            before=steering.stopped_calls(run, "the mode changes"),
+            extra=steering.child_interrupts(run),
+        )
+        self._runs().setup = None
 
     async def _hear_steers(self, run: RunState) -> bool:
         events: list[ev.Event] = []
@@ -293,7 +219,7 @@ class Turn:
             values=run.start.context,
             attend=lambda: self._attend_quietly(run, setup),
             news=lambda: self._news,
-            suspects=self._suspects,
+            suspects=self._runs().suspects,
         )
         await calls.settle(run)
 
@@ -301,11 +227,12 @@ class Turn:
         """Between running calls: fold in the news, deal with answers, leave the end to the loop."""
         await self._refresh()
         for input_id, op in list(self.log.state.inputs.items()):
-            if isinstance(op, (Approve, Decline, Settle)):
+            if isinstance(op, Approve | Decline | Answer | AnswerPlan | ResumeTool | Settle):
                 try:
                     await self._attend_one(run, setup, input_id, op)
-                except HeadMoved:
+                except HeadMoved:  # look again, from the first: inputs act in their order
                     self._news.set()
+                    return
 
     async def _within_time(self, run: RunState, work: Callable[[], Awaitable[None]]) -> None:
         """Work until an interrupt or the deadline cuts it; a run that is out of time expires."""
@@ -323,7 +250,9 @@ class Turn:
             return math.inf
         return from_iso(run.start.at) + run.parked_seconds + limit - self.clock.now()
 
-    def _cut_reason(self) -> StopReason:
+    def _cut_reason(self) -> StopReason | None:
+        if self._pausing:
+            return None
         return "timeout" if self._deadline.cancel_called else "interrupted"
 
     async def _expire(self, run: RunState) -> None:
@@ -366,7 +295,12 @@ class Turn:
         if stop.reason in NATURAL:
             await self._ending().check(run, setup)
         await self._ending().end(run, stop)
-        self._setup = None
+        self._runs().setup = None
+
+    def _runs(self) -> Starting:
+        if self._starting is None:
+            self._starting = Starting(log=self.log, prepare=self.prepare, ending=self._ending())
+        return self._starting
 
     def _ending(self) -> Ending:
         return Ending(log=self.log, clock=self.clock)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from bridle.errors import UserError, suggest
-from bridle.types.permissions import PROFILES, VERDICT_ALIASES, Policy, Rule, Verdict
-from bridle.types.tools import CATEGORIES
+import msgspec
+
+from bridle.app.output import schema_of
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from bridle.ports.clock import Clock
     from bridle.ports.ids import NewId
@@ -21,74 +21,73 @@ Deps = TypeVar("Deps")
 Out = TypeVar("Out")
 
 
-@dataclass(frozen=True, slots=True)
-class Agent(Generic[Deps, Out]):
-    """Who answers: its instructions, its tools, and what it may use."""
+class Agent(Fixed, Generic[Deps, Out], frozen=True):
+    """Who answers: its instructions, its tools, and what it may use.
+
+    `output` is the type of the answer (a msgspec Struct, a dataclass, a pydantic model, or plain
+    containers): the model is asked for it and `RunResult.output` holds it.
+    """
 
     instructions: str
     name: str = "agent"
     tools: Sequence[Tool] = ()
     model: str | None = None
+    output: type[Out] | None = None
     limits: Limits | None = None
     deps: Any = None
 
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the answer, where it must have a form."""
+        return None if self.output is None else schema_of(self.output)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What calls may do without asking: a profile, and rules by category, tool and pattern.
 
-    Effects are `allow`, `notify` (allow, and tell), `ask` and `deny`.
+class Mode(Fixed, frozen=True):
+    """A way of working: an agent (or a function of the request that makes one) and its model.
+
+    A plan that is approved in this mode goes on in `transitions_to`, else in the default mode.
     """
 
-    profile: str = "balanced"
-    categories: Mapping[str, str] = field(default_factory=dict)
-    tools: Mapping[str, str] = field(default_factory=dict)
-    yolo: bool = False
+    id: str
+    agent: Agent[Any, Any] | Callable[[RequestContext], Agent[Any, Any]]
+    name: str = ""
+    default: bool = False
+    transitions_to: str | None = None
+    model: str | None = None
+    color: str | None = None
 
-    def policy(self, *, layer: str = "harness", root: str | None = None) -> Policy:
-        """Compile the rules; unknown names are refused."""
-        if self.profile not in PROFILES:
-            raise UserError(suggest(self.profile, PROFILES, what="profile"))
-        for category in self.categories:
-            if category not in CATEGORIES:
-                raise UserError(suggest(category, CATEGORIES, what="category"))
-        rules = [
-            Rule(id=f"{layer}.tools.{name}", matches=name, effect=effect_of(effect), layer=layer)
-            for name, effect in self.tools.items()
-        ]
-        rules += [
-            Rule(
-                id=f"{layer}.categories.{name}",
-                matches=name,
-                effect=effect_of(effect),
-                layer=layer,
-                by_category=True,
-            )
-            for name, effect in self.categories.items()
-        ]
-        return Policy(profile=self.profile, rules=tuple(rules), yolo=self.yolo, root=root)
+    def agent_for(self, context: RequestContext) -> Agent[Any, Any]:
+        """The agent that works in this mode now."""
+        return self.agent if isinstance(self.agent, Agent) else self.agent(context)
+
+    @property
+    def agent_model(self) -> str | None:
+        """The model of the agent itself, where the agent is fixed."""
+        return self.agent.model if isinstance(self.agent, Agent) else None
 
 
-def effect_of(name: str) -> Verdict:
-    """Read an effect or one of its aliases."""
-    effect = VERDICT_ALIASES.get(name)
-    if effect is None:
-        raise UserError(suggest(name, VERDICT_ALIASES, what="effect"))
-    return effect
+class Heartbeat(Fixed, frozen=True):
+    """Something to do again and again while the harness is open; it never keeps it open."""
+
+    id: str
+    interval: float
+    handler: Callable[[], Any]
+    immediate: bool = True
+    shutdown: Callable[[], Any] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
+class Ports(Fixed, frozen=True, kw_only=True):
     """Parts of the world that tests and hosts may replace."""
 
     clock: Clock | None = None
     new_id: NewId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestContext:
+class RequestContext(Fixed, frozen=True, kw_only=True):
     """What a callable about a request is given."""
 
     thread_id: str
     resource_id: str
-    values: Mapping[str, Any] = field(default_factory=dict)
+    mode_id: str = "main"
+    state: Any = None
+    values: Mapping[str, Any] = msgspec.field(default_factory=dict)

@@ -3,35 +3,48 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 
-from bridle.app.config import Agent, Ports, Rules
+from bridle.app.attachment import Attachment, Engine
+from bridle.app.blueprint import Blueprint, ResolveModel, Tools
+from bridle.app.builtin import builtin_tools, check_names
+from bridle.app.cards import Cards
+from bridle.app.config import Agent, Heartbeat, Mode, Ports
+from bridle.app.heartbeats import Heartbeats
 from bridle.app.models import model_registry
-from bridle.app.paths import state_directory
-from bridle.app.prepare import Blueprint, Preparer, ResolveModel
+from bridle.app.parts.state import StateShape
+from bridle.app.paths import default_store, state_directory
+from bridle.app.prepare import Preparer
 from bridle.app.scope import HostedTasks
-from bridle.app.session import Engine, Session
-from bridle.app.threads import SessionThreads
+from bridle.app.session import Session
+from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
-from bridle.app.workspace import Workspace, workspace_checks, workspace_tools
+from bridle.app.workspace import Workspace, file_tools, open_checkpoints, workspace_checks
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
+from bridle.models.breaker import Breakers
+from bridle.models.choose import choose
+from bridle.models.packs import Tuning, tune
 from bridle.models.retry import next_delay
-from bridle.ports.clock import SystemClock
+from bridle.permissions.compile import policy_of
+from bridle.ports.clock import Clock, SystemClock
 from bridle.ports.ids import random_ids
 from bridle.types.limits import Limits
+from bridle.types.permissions import Policy, Rules
 from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from bridle.app.results import RunResult
+    from bridle.ports.artefacts import Artefacts
     from bridle.ports.store import Store
+    from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
-    from bridle.types.permissions import Policy
 
 
 class Harness:
@@ -40,46 +53,73 @@ class Harness:
     def __init__(
         self,
         *,
-        agent: Agent[Any, Any],
+        agent: Agent[Any, Any] | None = None,
+        modes: Sequence[Mode] = (),
         id: str = "bridle",
         model: str | None = None,
+        fallbacks: Sequence[str] = (),
         store: str | Store | None = None,
+        state: Any = None,
         resource_id: str | None = None,
-        tools: Sequence[Tool] = (),
+        tools: Tools = (),
         subagents: Sequence[Subagent] = (),
         workspace: Workspace | None = None,
+        workspace_tools: Callable[[Workplace], Sequence[Tool]] | None = None,
         permissions: Rules | Policy | None = None,
         limits: Limits | None = None,
         checks: bool = False,
+        heartbeats: Sequence[Heartbeat] = (),
+        disable_builtin_tools: Sequence[str] = (),
         resolve_model: ResolveModel | None = None,
+        model_auth: Callable[[str], Any] | None = None,
+        model_use_counts: Mapping[str, int] | None = None,
+        tuning: Callable[[str], Tuning] = tune,
         ports: Ports | None = None,
     ) -> None:
         check_kinds(subagents)
-        self.id = id
-        self.resource_id = resource_id or id
-        self._store_url = store
-        self._ports = ports or Ports()
-        self._resolve_model = resolve_model
-        self._workspace = workspace
+        check_names(disable_builtin_tools)
+        if (agent is None) == (not modes):
+            raise ConfigError("Give an agent or modes, one of the two.")
         if checks and workspace is None:
             raise ConfigError("Checks run in a workspace; give one.")
+        self.id = id
+        self.resource_id = resource_id or id
+        self._given_store = store
+        self._ports = ports or Ports()
+        self._workspace = workspace
+        self._heartbeats = tuple(heartbeats)
         place = workspace.place() if workspace is not None else None
-        root = str(place.root) if place is not None else None
-        rules = permissions or Rules()
-        policy = rules.policy(root=root) if isinstance(rules, Rules) else rules
+        self._checkpoints = open_checkpoints(place) if place is not None else None
+        registry = _lazy_registry()
         self._blueprint = Blueprint(
-            agent=agent,
+            modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
+            resolve_model=resolve_model or (lambda name: registry().resolve(name)),
+            registry=registry,
+            default_model=_default_model(registry, custom=resolve_model is not None),
             model=model,
-            tools=(*tools, *(workspace_tools(place) if place is not None else ())),
+            fallbacks=tuple(fallbacks),
+            tools=tools,
+            builtin=(
+                *(file_tools(place) if place is not None else ()),
+                *(workspace_tools(place) if place is not None and workspace_tools else ()),
+                *builtin_tools(disabled=disable_builtin_tools),
+            ),
             subagents=tuple(subagents),
-            policy=policy,
-            limits=limits or agent.limits or Limits(),
+            policy=_policy(permissions, str(place.root) if place is not None else None),
+            limits=limits or Limits(),
+            state=StateShape(state),
             checks=workspace_checks(place) if checks and place is not None else None,
+            card=Cards(place),
+            snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
+            model_auth=model_auth,
+            tuning=tuning,
+            use_counts=model_use_counts or {},
         )
         self._tasks = HostedTasks()
         self._engine: Engine | None = None
-        self._stopping = False
         self._close: Callable[[], Any] | None = None
+        self._beats: Heartbeats | None = None
+        self._sessions: list[Session] = []
 
     async def __aenter__(self) -> Self:
         await self.init()
@@ -98,48 +138,63 @@ class Harness:
         if self._engine is not None:
             return
         clock = self._ports.clock or SystemClock()
-        new_id = self._ports.new_id or random_ids(clock)
-        if isinstance(self._store_url, str) or self._store_url is None:
-            url = self._store_url or f"sqlite:///{state_directory() / 'bridle.db'}"
-            store, artefacts = open_store(url, clock)
-            self._close = store.close
-        else:
-            from bridle.store.artefacts import MemoryArtefacts
-
-            store, artefacts = self._store_url, MemoryArtefacts()
+        store, artefacts = self._open_store(clock)
         await self._tasks.open()
-        resolve = self._resolve_model or model_registry(os.environ).resolve
         self._engine = build_engine(
+            blueprint=self._blueprint,
             store=store,
             clock=clock,
-            new_id=new_id,
-            prepare=lambda journal: Preparer(
+            new_id=self._ports.new_id or random_ids(clock),
+            prepare=Preparer(
                 blueprint=self._blueprint,
-                resolve_model=resolve,
-                store=journal.store,
+                store=store,
                 artefacts=artefacts,
                 clock=clock,
+                breakers=Breakers(clock.now),
             ),
             next_delay=next_delay,
             tasks=self._tasks.group,
-            stopping=lambda: self._stopping,
         )
+        self._beats = Heartbeats(clock, self._tasks.group)
+        for heartbeat in self._heartbeats:
+            self._beats.register(heartbeat)
+
+    def pause(self) -> None:
+        """Rest at the next safe boundary; open runs can be resumed, here or elsewhere."""
+        self._open().dispatcher.drain.pause()
 
     async def destroy(self) -> None:
         """End what still runs, with an outcome, and close the store."""
         if self._engine is None:
             return
+        await self.heartbeats.stop()
         await self._tasks.close()
         self._engine = None
+        self._sessions.clear()
         if self._close is not None:
             await self._close()
 
     @property
     def store(self) -> Store:
         """The open store."""
-        if self._engine is None:
-            raise ConfigError("The harness is not open; use `async with harness:`.")
-        return self._engine.journal.store
+        return self._open().journal.store
+
+    @property
+    def heartbeats(self) -> Heartbeats:
+        """What repeats while the harness is open."""
+        self._open()
+        assert self._beats is not None
+        return self._beats
+
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """The sessions that were opened."""
+        return tuple(self._sessions)
+
+    async def known_resource_ids(self) -> list[str]:
+        """The resources that have threads, sorted."""
+        await self.init()
+        return sorted({thread.resource_id for thread in await self.store.threads()})
 
     async def session(
         self,
@@ -147,24 +202,29 @@ class Harness:
         thread_id: str | None = None,
         *,
         new: bool = False,
+        create: bool = True,
     ) -> Session:
-        """Attach to a thread: the one named, the newest of the resource, or a new one."""
+        """Attach to a thread: the one named, the newest of the resource, or a new one.
+
+        `new` begins a thread in any case; without `create` there must be one already.
+        """
         await self.init()
-        assert self._engine is not None
-        template = Thread(id="", resource_id=resource_id or self.resource_id, harness_id=self.id)
-        threads = SessionThreads(
-            journal=self._engine.journal,
-            dispatcher=self._engine.dispatcher,
-            new_id=self._engine.new_id,
-            template=template,
+        template = Thread(
+            id="",
+            resource_id=resource_id or self.resource_id,
+            harness_id=self.id,
+            workspace=str(self._workspace.root) if self._workspace is not None else None,
         )
-        session = Session(self._engine, threads)
+        session = Session(Attachment(self._open(), template), self._workspace, self._checkpoints)
         if thread_id is not None:
-            await threads.switch(thread_id)
-        elif not new and (newest := await threads.newest()) is not None:
-            await threads.switch(newest.id)
+            await session.threads.switch(thread_id)
+        elif not new and (newest := await session.threads.newest()) is not None:
+            await session.threads.switch(newest.id)
+        elif create:
+            await session.threads.create()
         else:
-            await threads.create()
+            raise ConfigError("There is no thread here yet.")
+        self._sessions.append(session)
         return session
 
     def run_sync(self, content: str) -> RunResult[Any]:
@@ -176,3 +236,49 @@ class Harness:
                 return await session.send(content)
 
         return anyio.run(main)
+
+    def _open(self) -> Engine:
+        if self._engine is None:
+            raise ConfigError("The harness is not open; use `async with harness:`.")
+        return self._engine
+
+    def _open_store(self, clock: Clock) -> tuple[Store, Artefacts]:
+        given = self._given_store
+        if given is not None and not isinstance(given, str):
+            from bridle.store.artefacts import MemoryArtefacts
+
+            return given, MemoryArtefacts()
+        store, artefacts = open_store(given or default_store(), clock)
+        self._close = store.close
+        return store, artefacts
+
+
+def _policy(given: Rules | Policy | None, root: str | None) -> Policy:
+    if isinstance(given, Policy):
+        return given
+    return policy_of(
+        given or Rules(),
+        root=root,
+        home=str(Path.home()),
+        state_dir=str(state_directory()),
+    )
+
+
+def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[], str | None]:
+    """What is asked for when nothing names a model: a resolver of the user's own decides itself."""
+
+    def default() -> str | None:
+        return "default" if custom else choose(registry()).id
+
+    return default
+
+
+def _lazy_registry() -> Callable[[], Any]:
+    made: list[Any] = []
+
+    def registry() -> Any:
+        if not made:
+            made.append(model_registry(os.environ))
+        return made[0]
+
+    return registry

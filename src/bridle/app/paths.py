@@ -11,6 +11,11 @@ def state_directory() -> Path:
     return _directory("XDG_STATE_HOME", ".local/state")
 
 
+def default_store() -> str:
+    """The URL of the user's own store."""
+    return f"sqlite:///{state_directory() / 'bridle.db'}"
+
+
 def config_directory() -> Path:
     """The user's configuration."""
     return _directory("XDG_CONFIG_HOME", ".config")

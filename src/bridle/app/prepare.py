@@ -6,86 +6,89 @@ denies of today.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from bridle.agent.budget import LedgerBudget
-from bridle.agent.setup import Checks, RequestHead, RunSetup, Wanted
-from bridle.delegation.subagent import Subagent, subagent_tool
+from bridle.agent.setup import RequestHead, RunSetup, Wanted
+from bridle.app.guard import GuardedModel
 from bridle.errors import ConfigError, suggest
-from bridle.gate.batch import Concurrency
 from bridle.gate.decide import Decider
 from bridle.gate.run import Runner
-from bridle.permissions.card import card
+from bridle.models.packs import Tuning, fitted
+from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.evaluate import evaluate
-from bridle.ports.model import Model, ModelSettings
+from bridle.permissions.within import child_policy
 from bridle.tools.toolset import ToolSet
+from bridle.types.base import Fixed
+from bridle.types.limits import Limits
 from bridle.types.permissions import Policy
 
 if TYPE_CHECKING:
-    from bridle.app.config import Agent
+    from bridle.app.blueprint import Blueprint
+    from bridle.app.config import Agent, Mode
+    from bridle.delegation.subagent import Subagent
     from bridle.journal.state import ThreadState
+    from bridle.models.breaker import Breakers
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
+    from bridle.ports.model import Model
     from bridle.ports.store import Store
     from bridle.tools.define import Tool
-    from bridle.types.limits import Limits
 
 _head = msgspec.json.Decoder(RequestHead)
 _policy = msgspec.json.Decoder(Policy)
 
-ResolveModel = Callable[[str], Model | Awaitable[Model]]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blueprint:
-    """The harness as configured: everything that the setup of any run is made from."""
-
-    agent: Agent[Any, Any]
-    model: str | None
-    tools: Sequence[Tool]
-    subagents: Sequence[Subagent]
-    policy: Policy
-    limits: Limits
-    fallbacks: tuple[str, ...] = ()
-    settings: ModelSettings = field(default_factory=ModelSettings)
-    checks: Checks | None = None
-    concurrency: Concurrency = field(default_factory=Concurrency)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preparer:
+class Preparer(Fixed, frozen=True, kw_only=True):
     """Prepares runs of any thread of one harness."""
 
     blueprint: Blueprint
-    resolve_model: ResolveModel
     store: Store
     artefacts: Artefacts
     clock: Clock
+    breakers: Breakers
 
     async def __call__(self, state: ThreadState, wanted: Wanted) -> RunSetup:
         """Build the setup of a run that is wanted or was started."""
+        blueprint = self.blueprint
         kind = self._kind(state)
-        tools = ToolSet(self._tools(kind), deps=self.blueprint.agent.deps)
-        head = await self._head(wanted, kind, tools)
-        policy = await self._policy(wanted)
-        model_id, model = await self._model(state, wanted, kind)
+        mode = blueprint.mode(wanted.mode or state.mode_id)
+        values = _context_values(wanted)
+        agent = mode.agent_for(blueprint.context(state, mode, values))
+        model_id, model = await self._model(state, wanted, kind, mode, agent)
         self._check_price(model)
+        if wanted.send is not None:
+            self.breakers.user_turn()
+        tuning = blueprint.tuning(model_id)
+        offered = _surface(self._tools(kind, agent, state), tuning)
+        tools = ToolSet(offered, deps=agent.deps)
+        head = await self._head(wanted, kind, agent, tools, tuning)
+        policy = _for_depth(await self._policy(wanted), state)
+        limits = _limits(blueprint.limits, agent.limits, tuning)
         return RunSetup(
             model_id=model_id,
-            model=model,
-            fallbacks=self.blueprint.fallbacks,
+            model=GuardedModel(fitted(model, tuning), self.breakers),
+            count=lambda text: _count(text, model_id),
+            fallbacks=blueprint.fallbacks,
             head=head,
             policy=policy,
-            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=card),
-            runner=Runner(toolbox=tools, artefacts=self.artefacts, clock=self.clock),
+            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=blueprint.card),
+            runner=Runner(
+                toolbox=tools,
+                artefacts=self.artefacts,
+                clock=self.clock,
+                snapshots=blueprint.snapshots,
+            ),
             budget=LedgerBudget(store=self.store, clock=self.clock),
-            limits=self.blueprint.limits,
-            checks=None if kind is not None else self.blueprint.checks,
-            concurrency=self.blueprint.concurrency,
+            limits=limits,
+            checks=None if kind is not None else blueprint.checks,
+            mode_id=mode.id,
+            concurrency=msgspec.structs.replace(
+                blueprint.concurrency, children=limits.max_parallel
+            ),
         )
 
     def _kind(self, state: ThreadState) -> Subagent | None:
@@ -97,29 +100,32 @@ class Preparer:
             raise ConfigError(suggest(name, kinds, what="subagent"))
         return kinds[name]
 
-    def _tools(self, kind: Subagent | None) -> list[Tool]:
-        blueprint = self.blueprint
+    def _tools(
+        self, kind: Subagent | None, agent: Agent[Any, Any], state: ThreadState
+    ) -> list[Tool]:
         if kind is not None:
-            shared = [tool for tool in self._own_tools() if tool.name in set(kind.allowed_tools)]
-            return [*kind.tools, *shared]
-        tools = self._own_tools()
-        if blueprint.subagents:
-            tools.append(subagent_tool(blueprint.subagents, max_depth=blueprint.limits.max_depth))
-        return tools
+            return self.blueprint.subagent_tools(kind, agent, state)
+        return self.blueprint.agent_tools(agent, state)
 
-    def _own_tools(self) -> list[Tool]:
-        tools = [*self.blueprint.agent.tools]
-        known = {tool.name for tool in tools}
-        tools += [tool for tool in self.blueprint.tools if tool.name not in known]
-        return [tool for tool in tools if tool.name not in self.blueprint.policy.removed]
-
-    async def _head(self, wanted: Wanted, kind: Subagent | None, tools: ToolSet) -> RequestHead:
-        if wanted.started is not None:
-            blob = await self.store.blob(wanted.started.head)
+    async def _head(
+        self,
+        wanted: Wanted,
+        kind: Subagent | None,
+        agent: Agent[Any, Any],
+        tools: ToolSet,
+        tuning: Tuning,
+    ) -> RequestHead:
+        if wanted.head:
+            blob = await self.store.blob(wanted.head)
             if blob is not None:
                 return _head.decode(blob)
-        system = kind.instructions if kind is not None else self.blueprint.agent.instructions
-        return RequestHead(system=system, tools=tools.specs, settings=self.blueprint.settings)
+        system = kind.instructions if kind is not None else agent.instructions
+        return RequestHead(
+            system=system,
+            tools=tools.specs,
+            settings=tuning.settings(output_schema=agent.output_schema),
+            history=tuning.history,
+        )
 
     async def _policy(self, wanted: Wanted) -> Policy:
         today = self.blueprint.policy
@@ -136,25 +142,39 @@ class Preparer:
         )
 
     async def _model(
-        self, state: ThreadState, wanted: Wanted, kind: Subagent | None
+        self,
+        state: ThreadState,
+        wanted: Wanted,
+        kind: Subagent | None,
+        mode: Mode,
+        agent: Agent[Any, Any],
     ) -> tuple[str, Model]:
-        name = self._model_name(state, wanted, kind)
+        name = self._model_name(state, wanted, kind, mode, agent) or self.blueprint.default_model()
         if name is None:
             raise ConfigError(
                 "No model is chosen. Give the harness or the agent a model, "
                 'such as model="anthropic/claude-sonnet-4-5".'
             )
-        found = self.resolve_model(name)
+        found = self.blueprint.resolve_model(name)
         model = await found if isinstance(found, Awaitable) else found
         return (name if "/" in name else model.id), model
 
-    def _model_name(self, state: ThreadState, wanted: Wanted, kind: Subagent | None) -> str | None:
+    def _model_name(
+        self,
+        state: ThreadState,
+        wanted: Wanted,
+        kind: Subagent | None,
+        mode: Mode,
+        agent: Agent[Any, Any],
+    ) -> str | None:
+        """One chain: for this run, for the thread, the mode's, the agent's, the harness's."""
         if wanted.started is not None and wanted.started.model_id is not None:
             return wanted.model or wanted.started.model_id
         asked = wanted.send.model if wanted.send is not None else None
-        inherited = state.thread.metadata.get("model") if state.thread is not None else None
-        own = kind.model if kind is not None else self.blueprint.agent.model
-        return asked or own or inherited or self.blueprint.model or self.blueprint.agent.model
+        if kind is not None:
+            return asked or kind.model or self.blueprint.model or agent.model
+        chosen = state.models.get(mode.id)
+        return asked or chosen or mode.model or agent.model or self.blueprint.model
 
     def _check_price(self, model: Model) -> None:
         if self.blueprint.limits.max_usd is not None and model.price is None:
@@ -162,3 +182,38 @@ class Preparer:
                 f"The price of {model.id} is not known, so max_usd cannot be kept. "
                 "Give a price for it, or use max_tokens."
             )
+
+
+def _context_values(wanted: Wanted) -> dict[str, object]:
+    if wanted.send is not None:
+        return wanted.send.context
+    return wanted.started.context if wanted.started is not None else {}
+
+
+def _surface(tools: list[Tool], tuning: Tuning) -> list[Tool]:
+    """The tools that a model of this kind is offered."""
+    if tuning.tools == "all":
+        return tools
+    return [tool for tool in tools if tuning.tools == "core" and tool.name in CORE_TOOLS]
+
+
+def _limits(harness: Limits, agent: Limits | None, tuning: Tuning) -> Limits:
+    limits = harness if agent is None else agent.within(harness)
+    if tuning.max_steps is None:
+        return limits
+    return limits.within(Limits(max_steps=tuning.max_steps))
+
+
+def _for_depth(policy: Policy, state: ThreadState) -> Policy:
+    """A child's calls are decided within its parent's policy, one level deeper."""
+    depth = state.thread.depth if state.thread is not None else 0
+    for _ in range(depth - policy.depth):
+        policy = child_policy(policy, policy)
+    return policy
+
+
+def _count(text: str, model_id: str) -> int:
+    """Tokens of a text, exactly where the model's vocabulary is installed."""
+    from bridle.models.tokens import count
+
+    return count(text, model_id).value

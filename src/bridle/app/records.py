@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bridle.app.paths import state_directory
+from bridle.app.paths import default_store
+from bridle.app.undo import Undo
 from bridle.app.wiring import open_store
+from bridle.app.workspace import Workspace, open_checkpoints
 from bridle.errors import AnswerError, ConfigError
 from bridle.journal.bus import Bus
 from bridle.journal.recorder import Journal
@@ -17,6 +19,7 @@ from bridle.ports.clock import SystemClock
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from bridle.ports.artefacts import Artefacts
     from bridle.ports.store import Store
     from bridle.types.ops import Approve, Decline
     from bridle.types.runs import PendingRow, RunRow
@@ -24,17 +27,19 @@ if TYPE_CHECKING:
 SHORTEST_SUFFIX = 4
 
 
-def default_store() -> str:
-    """The URL of the user's own store."""
-    return f"sqlite:///{state_directory() / 'bridle.db'}"
-
-
 @asynccontextmanager
 async def open_records(url: str | None = None) -> AsyncIterator[Store]:
     """Open a store to look things up."""
-    store, _ = open_store(url or default_store(), SystemClock())
-    try:
+    async with open_archive(url) as (store, _):
         yield store
+
+
+@asynccontextmanager
+async def open_archive(url: str | None = None) -> AsyncIterator[tuple[Store, Artefacts]]:
+    """Open a store together with the artefacts beside it."""
+    store, artefacts = open_store(url or default_store(), SystemClock())
+    try:
+        yield store, artefacts
     finally:
         await store.close()
 
@@ -79,3 +84,15 @@ async def answer(store: Store, pending_id: str, op: Approve | Decline) -> Pendin
 
 def _names(full: str, given: str) -> bool:
     return full == given or (len(given) >= SHORTEST_SUFFIX and full.endswith(given.upper()))
+
+
+async def open_undo(store: Store, row: RunRow) -> Undo:
+    """The way back for a run, in the workspace that it worked in."""
+    thread = await store.thread(row.thread_id)
+    if thread is None or thread.workspace is None:
+        raise ConfigError(f"Run {row.run_id} had no workspace, so there are no files to put back.")
+    place = Workspace(thread.workspace, sandbox="no-shell").place()
+    checkpoints = open_checkpoints(place)
+    if checkpoints is None:
+        raise ConfigError("Undo needs git, which is not installed.")
+    return Undo(journal=Journal(store=store, bus=Bus()), checkpoints=checkpoints)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from bridle.app.output import parse_output
 from bridle.errors import RunError
+from bridle.types.base import Fixed
+from bridle.types.runs import Failure
 
 if TYPE_CHECKING:
     from bridle.runs.summary import RunSummary
-    from bridle.types.runs import Failure, PendingRow
+    from bridle.types.runs import PendingRow
     from bridle.types.usage import Usage
 
 Out = TypeVar("Out")
@@ -17,8 +19,7 @@ Out = TypeVar("Out")
 AWAITING = "awaiting"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
+class Pending(Fixed, frozen=True, kw_only=True):
     """Something that waits for an answer: an approval, a question, a plan or a tool."""
 
     id: str
@@ -29,8 +30,7 @@ class Pending:
     card: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult(Generic[Out]):
+class RunResult(Fixed, Generic[Out], frozen=True, kw_only=True):
     """How a run ended, or `reason == "awaiting"` while it is parked."""
 
     run_id: str
@@ -53,13 +53,14 @@ class RunResult(Generic[Out]):
         return self
 
 
-def result_of(summary: RunSummary, pending: list[PendingRow]) -> RunResult[Any]:
-    """Build the result that a summary stands for."""
+def result_of(summary: RunSummary, pending: list[PendingRow], output: Any = None) -> RunResult[Any]:
+    """Build the result that a summary stands for; `output` is the type that was asked for."""
+    value, error = _parsed(summary, output)
     return RunResult(
         run_id=summary.run_id,
         thread_id=summary.thread_id,
         text=summary.text,
-        output=None,
+        output=value,
         reason=summary.reason or AWAITING,
         verdict=summary.verdict,
         usage=summary.usage,
@@ -67,8 +68,17 @@ def result_of(summary: RunSummary, pending: list[PendingRow]) -> RunResult[Any]:
         steps=summary.steps,
         tool_calls=summary.tool_calls,
         pending=tuple(pending_of(row) for row in pending) if summary.reason is None else (),
-        error=summary.error,
+        error=error,
     )
+
+
+def _parsed(summary: RunSummary, output: Any) -> tuple[Any, Failure | None]:
+    if output is None or summary.error is not None or summary.reason != "end_turn":
+        return None, summary.error
+    try:
+        return parse_output(summary.text, output), None
+    except ValueError as error:
+        return None, Failure(type="output_invalid", message=str(error))
 
 
 def pending_of(row: PendingRow) -> Pending:

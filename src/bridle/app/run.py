@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from bridle.app.results import RunResult
-    from bridle.app.session import Session
+    from bridle.app.waiting import Runs
     from bridle.journal.feed import Feed
     from bridle.types.ops import Send
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class Run:
     """One run. Await it for its result, or iterate over `events()` and then look at `result`."""
 
-    def __init__(self, session: Session, op: Send) -> None:
+    def __init__(self, runs: Runs, op: Send) -> None:
         self.id = op.run_id
-        self._session = session
+        self._runs = runs
         self._op = op
         self._feed: Feed | None = None
         self._admitted = anyio.Lock()
@@ -51,16 +51,16 @@ class Run:
     ) -> None:
         if kind is not None:
             with anyio.CancelScope(shield=True):
-                await self._session.interrupt(self.id)
+                await self._runs.interrupt(self.id)
         await self._finish()
 
     async def begin(self) -> None:
         """Admit the input; done once."""
         async with self._admitted:
             if self._feed is None:
-                self._feed = await self._session.feed()
+                self._feed = await self._runs.feed()
                 try:
-                    await self._session.admit_run(self._op)
+                    await self._runs.admit(self._op)
                 except BaseException:
                     self._feed.close()
                     self._feed = None
@@ -84,13 +84,13 @@ class Run:
         await self._finish()
 
     async def _close_when_rested(self, feed: Feed) -> None:
-        await self._session.rested(self.id)
+        await self._runs.rested(self.id)
         feed.close()
 
     async def _finish(self) -> RunResult[Any]:
         await self.begin()
         if self._result is None or self._result.reason == "awaiting":
-            self._result = await self._session.wait(self.id)
+            self._result = await self._runs.wait(self.id)
         if self._feed is not None:
             self._feed.close()
         return self._result

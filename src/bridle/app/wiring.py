@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridle.agent.turn import Turn
-from bridle.app.session import Engine
+from bridle.app.attachment import Engine
 from bridle.errors import ConfigError
 from bridle.journal.bus import Bus
 from bridle.journal.recorder import Journal, ThreadLog
@@ -18,12 +18,11 @@ from bridle.workers.dispatcher import Dispatcher
 from bridle.workers.drain import Drain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from anyio.abc import TaskGroup
 
     from bridle.agent.setup import Prepare
     from bridle.agent.step import NextDelay
+    from bridle.app.blueprint import Blueprint
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
     from bridle.ports.ids import NewId
@@ -47,25 +46,29 @@ def open_store(url: str, clock: Clock) -> tuple[Store, Artefacts]:
 
 def build_engine(
     *,
+    blueprint: Blueprint,
     store: Store,
     clock: Clock,
     new_id: NewId,
-    prepare: Callable[[Journal], Prepare],
+    prepare: Prepare,
     next_delay: NextDelay,
     tasks: TaskGroup,
-    stopping: Callable[[], bool],
 ) -> Engine:
     """Put journal, drains and dispatcher together."""
     journal = Journal(store=store, bus=Bus())
-    prepared = prepare(journal)
 
     def make_turn(log: ThreadLog) -> Turn:
-        return Turn(
-            log=log, prepare=prepared, clock=clock, next_delay=next_delay, stopping=stopping
-        )
+        return Turn(log=log, prepare=prepare, clock=clock, next_delay=next_delay)
 
     drain = Drain(journal=journal, make_turn=make_turn, owner=this_process(), clock=clock)
     dispatcher = Dispatcher(journal=journal, drain=drain, tasks=tasks)
     watcher = Watcher(journal=journal, watched=lambda: journal.bus.threads.union(dispatcher.roots))
     tasks.start_soon(watcher.run, name="bridle watcher")
-    return Engine(journal=journal, dispatcher=dispatcher, new_id=new_id)
+    return Engine(
+        journal=journal,
+        dispatcher=dispatcher,
+        new_id=new_id,
+        clock=clock,
+        tasks=tasks,
+        blueprint=blueprint,
+    )

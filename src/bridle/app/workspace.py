@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shutil
+import sys
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,15 +12,20 @@ from bridle.app.paths import config_directory, data_directory, state_directory
 from bridle.checks.run import ProjectChecks
 from bridle.errors import ConfigError
 from bridle.tools.builtin.workspace import Workplace
+from bridle.types.base import Fixed
+
+PACKAGE = str(Path(__file__).resolve().parent.parent)
+"""Ourselves: what is installed editable may lie where commands see nothing, such as /tmp."""
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bridle.ports.sandbox import Network
+    from bridle.sandbox.checkpoints import Checkpoints
     from bridle.tools.define import Tool
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
+class Workspace(Fixed, frozen=True):
     """A directory that an agent may read and, as the rules allow, change.
 
     `sandbox` confines its commands: auto, bubblewrap, landlock, seatbelt, read-only, no-shell or
@@ -27,6 +34,10 @@ class Workspace:
 
     path: str | Path = "."
     sandbox: str = "auto"
+    network: Network = "off"
+    allowed_hosts: Sequence[str] = ()
+    readable: Sequence[str] = ()
+    writable: Sequence[str] = ()
 
     @property
     def root(self) -> Path:
@@ -36,28 +47,67 @@ class Workspace:
             raise ConfigError(f"The workspace {str(self.path)!r} is not a directory.")
         return root
 
+    @property
+    def exists(self) -> bool:
+        """Whether the directory is there."""
+        return Path(self.path).expanduser().is_dir()
+
     def place(self) -> Workplace:
         """Open the workspace: probe its sandbox and get ready to run commands."""
+        from bridle.sandbox.files import file_access
         from bridle.sandbox.kinds import make_sandbox
         from bridle.sandbox.policy import default_policy
         from bridle.sandbox.supervisor import Supervisor
 
         ours = (state_directory(), config_directory(), data_directory())
-        policy = default_policy(str(self.root), state=[str(path) for path in ours])
-        return Workplace(
+        policy = default_policy(
+            str(self.root),
+            state=[str(path) for path in ours],
+            network=self.network,
+            allowed_hosts=self.allowed_hosts,
+            readable=(*self.readable, sys.prefix, sys.base_prefix, PACKAGE),
+            writable=self.writable,
+        )
+        place = Workplace(
             root=self.root,
+            files=file_access(policy),
             processes=Supervisor(),
             sandbox=make_sandbox(self.sandbox, policy),
         )
+        if policy.temp is not None:  # made for this workplace alone
+            weakref.finalize(place, shutil.rmtree, policy.temp, ignore_errors=True)
+        return place
 
 
-def workspace_tools(place: Workplace) -> Sequence[Tool]:
+def open_checkpoints(place: Workplace) -> Checkpoints | None:
+    """Snapshots of a workspace; None where there is no git to take them with."""
+    if shutil.which("git") is None:
+        return None
+    from bridle.sandbox.checkpoints import Checkpoints
+
+    state = state_directory() / "checkpoints"
+    return Checkpoints(str(place.root), state=str(state), processes=place.processes)
+
+
+def file_tools(place: Workplace) -> Sequence[Tool]:
     """The built-in tools of a workspace."""
     from bridle.tools.builtin.bash import bash_tool
+    from bridle.tools.builtin.edit_file import edit_file_tool, multi_edit_tool
+    from bridle.tools.builtin.grep import grep_tool
+    from bridle.tools.builtin.list_files import glob_tool, list_files_tool
     from bridle.tools.builtin.read_file import read_file_tool
     from bridle.tools.builtin.write_file import write_file_tool
 
-    return (read_file_tool(place), write_file_tool(place), bash_tool(place))
+    return (
+        read_file_tool(place),
+        write_file_tool(place),
+        edit_file_tool(place),
+        multi_edit_tool(place),
+        list_files_tool(place),
+        glob_tool(place),
+        grep_tool(place),
+        bash_tool(place),
+    )
 
 
 def workspace_checks(place: Workplace) -> ProjectChecks:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bridle.checks.discover import Check, discover
+from bridle.types.base import Fixed
 from bridle.types.events import CheckEnded, CheckStarted
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 KEPT_CHARACTERS = 8000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectChecks:
+class ProjectChecks(Fixed, frozen=True, kw_only=True):
     """The checks of one workspace: those given, else those found."""
 
     root: Path

@@ -6,12 +6,12 @@ parent may.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bridle.errors import ToolError, UserError, suggest
 from bridle.ports.tools import CallScope, Child, Suspended
 from bridle.tools.define import Tool, ToolContext, tool
+from bridle.types.base import Fixed
 from bridle.types.content import Text
 from bridle.types.ids import derive_id
 from bridle.types.limits import SUBAGENT_MAX_STEPS, Limits
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class Subagent:
+class Subagent(Fixed, frozen=True):
     """A kind of agent that work can be given to.
 
     `tools` are its own; `allowed_tools` names the harness's tools that it may use too. `model`
@@ -52,6 +51,7 @@ def subagent_tool(kinds: Sequence[Subagent], *, max_depth: int) -> Tool:
         concurrency_safe=True,
         effect="keyed",
         asks_user=True,
+        delegates=True,
     )
     async def subagent(
         agent_type: str, task: str, ctx: ToolContext[Any], model: str | None = None
@@ -59,7 +59,9 @@ def subagent_tool(kinds: Sequence[Subagent], *, max_depth: int) -> Tool:
         kind = by_id.get(agent_type)
         if kind is None:
             raise ToolError(suggest(agent_type, by_id, what="subagent type"))
-        return begin(kind, task, model or kind.model, ctx.scope, max_depth=max_depth)
+        chosen = ctx.scope.subagent_models
+        named = model or chosen.get(kind.id) or chosen.get("") or kind.model
+        return begin(kind, task, named, ctx.scope, max_depth=max_depth)
 
     return subagent
 

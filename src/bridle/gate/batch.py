@@ -7,8 +7,9 @@ started: exactly those that this function names.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,12 +17,15 @@ if TYPE_CHECKING:
     from bridle.journal.calls import CallState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Concurrency:
-    """How many concurrency-safe calls run at once, in all and per category."""
+class Concurrency(Fixed, frozen=True, kw_only=True):
+    """How many concurrency-safe calls run at once, in all and per category, and how many children.
+
+    Children that a call waits for count as long as they work.
+    """
 
     max: int = 5
     per_category: int = 3
+    children: int | None = None
 
 
 def runnable(calls: Sequence[CallState], bounds: Concurrency) -> list[CallState]:
@@ -33,6 +37,7 @@ def runnable(calls: Sequence[CallState], bounds: Concurrency) -> list[CallState]
     chosen: list[CallState] = []
     per_category: Counter[str] = Counter()
     waiting_before = False
+    children = sum(call.facts.delegates and call.stage == "suspended" for call in calls)
     for call in calls:
         if call.settled:
             continue
@@ -45,6 +50,10 @@ def runnable(calls: Sequence[CallState], bounds: Concurrency) -> list[CallState]
             break
         if len(chosen) >= bounds.max:
             break
+        if call.facts.delegates and bounds.children is not None:
+            if children >= bounds.children:
+                continue
+            children += 1
         if per_category[call.facts.category] < bounds.per_category:
             per_category[call.facts.category] += 1
             chosen.append(call)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from bridle.permissions.call import prepare
+from bridle.permissions.suggest import patterns_for
+from bridle.types.base import Fixed
+from bridle.types.content import ToolCall
 from bridle.types.events import (
     ApprovalRequired,
     Event,
@@ -15,19 +20,24 @@ from bridle.types.events import (
     ToolReturned,
 )
 from bridle.types.ids import derive_id
-from bridle.types.permissions import Decision, Grants, Policy
+from bridle.types.permissions import Decision, Grants, Policy, Rule
 from bridle.types.tools import CallFacts
 
 if TYPE_CHECKING:
     from bridle.ports.tools import Toolbox
-    from bridle.types.content import ToolCall
 
 Evaluate = Callable[[str, CallFacts, Policy, Grants], Decision]
-Card = Callable[[str, CallFacts, dict[str, Any], Decision], dict[str, Any]]
+Card = Callable[[ToolCall, CallFacts, Decision, Policy], dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decider:
+class Terms(Fixed, frozen=True, kw_only=True):
+    """What the user said beside the policy: rules of the thread, grants of the session."""
+
+    rules: tuple[Rule, ...] = ()
+    grants: Grants = msgspec.field(default_factory=Grants)
+
+
+class Decider(Fixed, frozen=True, kw_only=True):
     """Turns calls into events by the rules of one run."""
 
     toolbox: Toolbox
@@ -36,7 +46,7 @@ class Decider:
     card: Card
 
     def batch(
-        self, run_id: str, calls: Sequence[ToolCall], grants: Grants, *, room: int | None
+        self, run_id: str, calls: Sequence[ToolCall], terms: Terms, *, room: int | None
     ) -> list[Event]:
         """Describe and decide every call; `room` is how many more calls the run may make."""
         events: list[Event] = []
@@ -53,20 +63,31 @@ class Decider:
                 text = "Not run: the run has used up its tool calls."
                 events.append(failure(run_id, call, text, kind="limit"))
             else:
-                events.extend(self._decided(run_id, call, facts, grants))
+                events.extend(self._decided(run_id, call, facts, terms))
         return events
 
-    def again(self, call: ToolCall, grants: Grants) -> tuple[CallFacts, Decision | None]:
+    def again(self, call: ToolCall, terms: Terms) -> tuple[CallFacts, Decision | None]:
         """Describe and decide a call with changed arguments, from the start."""
         facts = self.toolbox.describe(call)
         if facts.problem is not None:
             return facts, None
-        return facts, self.evaluate(call.tool, facts, self.policy, grants)
+        return facts, self._decide(call, facts, terms)
 
-    def _decided(
-        self, run_id: str, call: ToolCall, facts: CallFacts, grants: Grants
-    ) -> list[Event]:
-        decision = self.evaluate(call.tool, facts, self.policy, grants)
+    def patterns(self, call: ToolCall, facts: CallFacts) -> tuple[str, ...]:
+        """The patterns that would match calls like this one."""
+        whole = msgspec.structs.replace(facts, args=facts.args or call.args)
+        return patterns_for(prepare(call.tool, whole, self.policy, Grants()))
+
+    def _decide(self, call: ToolCall, facts: CallFacts, terms: Terms) -> Decision:
+        policy = self.policy
+        if terms.rules:  # what the user changed in this thread stands before what was written
+            policy = msgspec.structs.replace(policy, rules=(*terms.rules, *policy.rules))
+        if facts.args is None:
+            facts = msgspec.structs.replace(facts, args=call.args)
+        return self.evaluate(call.tool, facts, policy, terms.grants)
+
+    def _decided(self, run_id: str, call: ToolCall, facts: CallFacts, terms: Terms) -> list[Event]:
+        decision = self._decide(call, facts, terms)
         recorded = decided(run_id, call, decision)
         if decision.effect == "deny":
             return [recorded, denial(run_id, call, decision)]
@@ -77,7 +98,7 @@ class Decider:
                 call_id=call.id,
                 tool=call.tool,
                 args=facts.args or call.args,
-                card=self.card(call.tool, facts, call.args, decision),
+                card=self.card(call, facts, decision, self.policy),
             )
             return [recorded, asked]
         return [recorded]
@@ -118,13 +139,16 @@ def denial(run_id: str, call: ToolCall, decision: Decision) -> ToolReturned:
     )
 
 
-def granted(grants: Sequence[PermissionGranted]) -> Grants:
-    """Collect the grants that are in force."""
+def terms_of(grants: Sequence[PermissionGranted], rules: tuple[Rule, ...]) -> Terms:
+    """Collect what the user said in this thread and this session."""
     by_scope: dict[str, set[str]] = {"category": set(), "tool": set(), "pattern": set()}
     for grant in grants:
         by_scope[grant.scope].add(grant.matches)
-    return Grants(
-        categories=frozenset(by_scope["category"]),
-        tools=frozenset(by_scope["tool"]),
-        patterns=frozenset(by_scope["pattern"]),
+    return Terms(
+        rules=rules,
+        grants=Grants(
+            categories=frozenset(by_scope["category"]),
+            tools=frozenset(by_scope["tool"]),
+            patterns=frozenset(by_scope["pattern"]),
+        ),
     )

@@ -3,47 +3,59 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
 
 from bridle.errors import ToolError
+from bridle.gate.bracket import Bracket
 from bridle.gate.decide import failure
-from bridle.ports.tools import CallScope, Suspended, Toolbox
+from bridle.ports.tools import CallScope, Outcome, Recorded, Suspended, Toolbox
 from bridle.tools.output import bound
-from bridle.types.events import ToolReturned
+from bridle.types.base import Fixed
+from bridle.types.events import Event, ToolReturned
 from bridle.types.tools import Done, Failed
 
 if TYPE_CHECKING:
     from bridle.journal.calls import CallState
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
+    from bridle.ports.snapshots import Snapshots
 
 DEFAULT_TIMEOUT = 600.0
 log = logging.getLogger("bridle.gate")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runner:
+class Runner(Fixed, frozen=True, kw_only=True):
     """Executes calls; what they return is bounded, what they raise becomes a result."""
 
     toolbox: Toolbox
     artefacts: Artefacts
     clock: Clock
+    snapshots: Snapshots | None = None
     timeout: float = DEFAULT_TIMEOUT
 
-    async def run(self, state: CallState, scope: CallScope) -> ToolReturned | Suspended:
-        """Run a call to its one outcome."""
+    async def run(self, state: CallState, scope: CallScope) -> tuple[Event, ...] | Suspended:
+        """Run a call to its one outcome: the events that settle it, its result last."""
         began = self.clock.now()
+        bracket = Bracket(self.snapshots, state.facts)
+        await bracket.open()
         outcome = await self._outcome(state, scope)
+        checkpoint = await bracket.close(state.call.id, scope.run_id)
         if isinstance(outcome, Suspended):
             return outcome
+        events: tuple[Event, ...] = checkpoint
+        if isinstance(outcome, Recorded):
+            emitted = (
+                msgspec.structs.replace(event, run_id=scope.run_id) for event in outcome.events
+            )
+            events = (*events, *emitted)
+            outcome = outcome.outcome
         took = int((self.clock.now() - began) * 1000)
         text, artefact = await bound(outcome.text, self.artefacts)
         failed = isinstance(outcome, Failed)
-        return ToolReturned(
+        returned = ToolReturned(
             run_id=scope.run_id,
             call_id=state.call.id,
             tool=state.call.tool,
@@ -55,8 +67,9 @@ class Runner:
             artefact=artefact,
             images=outcome.images if isinstance(outcome, Done) else (),
         )
+        return (*events, returned)
 
-    async def _outcome(self, state: CallState, scope: CallScope) -> Done | Failed | Suspended:
+    async def _outcome(self, state: CallState, scope: CallScope) -> Outcome:
         seconds = self.timeout if state.facts.timeout is None else state.facts.timeout
         try:
             with anyio.move_on_after(seconds):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+
+from bridle.types.base import Moving
 
 if TYPE_CHECKING:
     from bridle.types.content import ToolCall
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 CallStage = Literal["decided", "asked", "suspended", "settled"]
 
 
-@dataclass(slots=True)
-class CallState:
+class CallState(Moving):
     """One call of the present step: what was decided about it and how far it came."""
 
     call: ToolCall
@@ -28,6 +28,7 @@ class CallState:
     pending_id: str | None = None
     pending_kind: PendingKind | None = None
     started_at: str = ""
+    resumed: Any = None
     child: SubagentStarted | None = None
     result: ToolReturned | None = None
 

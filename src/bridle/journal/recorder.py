@@ -7,14 +7,16 @@ checked against that state and against the drain's lease.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import anyio
+import msgspec
 
 from bridle.errors import HeadMoved
-from bridle.journal.state import ThreadState
+from bridle.journal.state import PASSING, ThreadState
 from bridle.ports.store import Append, Batch, Reservation, Spent, Store
+from bridle.types.base import Fixed, Moving
 from bridle.types.events import (
     AnyLiveEvent,
     ApprovalAnswered,
@@ -36,12 +38,14 @@ if TYPE_CHECKING:
     from bridle.types.threads import Lease
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Journal:
+class Journal(Fixed, frozen=True, kw_only=True):
     """The way into every log: commit first, then tell the bus."""
 
     store: Store
     bus: Bus
+    states: WeakValueDictionary[str, ThreadState] = msgspec.field(
+        default_factory=WeakValueDictionary
+    )
 
     async def write(self, batch: Batch) -> tuple[DurableEvent, ...]:
         """Commit a batch and publish its events."""
@@ -72,16 +76,27 @@ class Journal:
         """Publish something that is not stored."""
         self.bus.publish((event,))
 
-    async def load(self, thread_id: str) -> ThreadState:
-        """Fold a thread's whole log."""
-        state = ThreadState(thread_id)
-        for event in await self.store.events(thread_id):
-            state.apply(event)
+    async def fold(self, thread_id: str) -> ThreadState:
+        """The folded state of a thread, shared by all who look at it here, up to the last event."""
+        state = self.states.get(thread_id)
+        if state is None:
+            history = await self.store.history(thread_id, passing=PASSING)
+            state = self.states.setdefault(thread_id, ThreadState(thread_id))
+            state.take(history)
+            self.bus.begin(thread_id, state.seq)
+        await self.catch_up(state)
         return state
 
+    async def catch_up(self, state: ThreadState) -> None:
+        """Fold in what was appended meanwhile, and tell the bus."""
+        news = await self.store.events(state.id, after=state.seq)
+        for event in news:
+            if event.seq == state.seq + 1:  # another task may have folded it first
+                state.apply(event)
+        await self.publish(news)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extra:
+
+class Extra(Fixed, frozen=True, kw_only=True):
     """What goes into the transaction beside the thread's own events."""
 
     appends: tuple[Append, ...] = ()
@@ -94,14 +109,22 @@ class Extra:
 NOTHING = Extra()
 
 
-@dataclass(slots=True, kw_only=True)
-class ThreadLog:
-    """A drain's handle on its thread. Records are written one after the other."""
+class ThreadLog(Moving, kw_only=True):
+    """A drain's handle on its thread. Records are written one after the other.
+
+    The state is shared with the sessions that look at the thread and may be ahead of the drain;
+    `basis` is the last event that the drain has taken into account, and what it decides is only
+    recorded while that is still the last one.
+    """
 
     journal: Journal
     lease: Lease
     state: ThreadState
-    _lock: anyio.Lock = field(default_factory=anyio.Lock)
+    basis: int = 0
+    _lock: anyio.Lock = msgspec.field(default_factory=anyio.Lock)
+
+    def __post_init__(self) -> None:
+        self.basis = self.state.seq
 
     async def decide(self, *events: Event, extra: Extra = NOTHING) -> None:
         """Record what follows from the present state.
@@ -131,7 +154,7 @@ class ThreadLog:
         own = Append(
             thread_id=self.state.id,
             events=tuple(events),
-            expect=self.state.seq,
+            expect=self.basis,
             epoch=self.lease.epoch,
         )
         batch = Batch(
@@ -149,15 +172,14 @@ class ThreadLog:
                 await self._catch_up()
                 raise
             for event in written:
-                if event.thread_id == self.state.id:
+                if event.thread_id == self.state.id and event.seq == self.state.seq + 1:
                     self.state.apply(event)
+            self.basis = self.state.seq
             await self.journal.publish(written)
 
     async def _catch_up(self) -> None:
-        news = await self.journal.store.events(self.state.id, after=self.state.seq)
-        for event in news:
-            self.state.apply(event)
-        await self.journal.publish(news)
+        await self.journal.catch_up(self.state)
+        self.basis = self.state.seq
 
     def _durable(self, events: Sequence[Event]) -> bool:
         """Sync before an effect may follow, and before anybody is told that a run rests."""

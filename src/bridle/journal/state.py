@@ -6,7 +6,6 @@ always equals what is in the log.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,40 +13,49 @@ import msgspec
 
 from bridle.journal.calls import CallState
 from bridle.types import events as ev
+from bridle.types.base import Moving
 from bridle.types.content import File, Image, Part, ToolCall, ToolResult
 from bridle.types.ids import message_id
 from bridle.types.messages import Message
+from bridle.types.permissions import Rule
 from bridle.types.usage import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from bridle.types.ops import Op
+    from bridle.types.tasks import Task
     from bridle.types.threads import Thread
 
 
-@dataclass(slots=True)
-class OpenRequest:
+class OpenRequest(Moving):
     """A model request that was started and has no answer in the log yet."""
 
     message_id: str
     reservation: ev.BudgetReserved | None
 
 
-@dataclass(slots=True)
-class RunState:
+class RunState(Moving):
     """One run: what it was given and what it has used."""
 
     run_id: str
     start: ev.RunStarted
     steps: int = 0
     tool_calls: int = 0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = msgspec.field(default_factory=Usage)
     cost_usd: float = 0.0
     request: OpenRequest | None = None
     reservation: ev.BudgetReserved | None = None
-    calls: list[CallState] = field(default_factory=list)
+    calls: list[CallState] = msgspec.field(default_factory=list)
+    asked: tuple[ToolCall, ...] = ()
+    """The calls of the last message; `calls` are those of them that were recorded."""
     last: Message | None = None
+    text: str = ""
+    """The last words of the model, where it had any."""
+    files: dict[str, None] = msgspec.field(default_factory=dict)
+    """What its calls changed, in order."""
+    mode_id: str = "main"
+    head: str = ""
     measured: tuple[int, int] = (0, 0)
     """Tokens of the last request and its answer, as told, and the weight of the thread then."""
     model_id: str | None = None
@@ -61,8 +69,8 @@ class RunState:
     error: ev.ErrorRaised | None = None
     exhausted: str | None = None
     expired: bool = False
-    checks: dict[str, ev.CheckEnded] = field(default_factory=dict)
-    trail: list[tuple[str, ...]] = field(default_factory=list)
+    checks: dict[str, ev.CheckEnded] = msgspec.field(default_factory=dict)
+    trail: list[tuple[str, ...]] = msgspec.field(default_factory=list)
     ended: ev.RunEnded | None = None
 
     @property
@@ -71,20 +79,55 @@ class RunState:
         return [call for call in self.calls if not call.settled]
 
 
-@dataclass(slots=True)
-class ThreadState:
+RULES_SETTING = "permissions"
+
+PASSING = ("budget_reserved", "budget_settled", "message_start", "permission_decided")
+"""Events that matter to the fold only for the last messages: what they say of a request or of its
+calls is over when the next one has ended. They are half of a log; a fold of history is made without
+them."""
+
+
+class ThreadState(Moving, weakref=True):
     """A thread up to event `seq`."""
 
     id: str
     thread: Thread | None = None
     seq: int = 0
-    messages: list[Message] = field(default_factory=list)
-    inputs: dict[str, Op] = field(default_factory=dict)
+    messages: list[Message] = msgspec.field(default_factory=list)
+    message_seqs: list[int] = msgspec.field(default_factory=list)
+    """The event that each message came with."""
+    set_aside: list[tuple[list[Message], list[int]]] = msgspec.field(default_factory=list)
+    """Messages that were taken back, newest last."""
+    inputs: dict[str, Op] = msgspec.field(default_factory=dict)
     run: RunState | None = None
     last_run: RunState | None = None
-    grants: list[ev.PermissionGranted] = field(default_factory=list)
+    mode_id: str | None = None
+    models: dict[str, str] = msgspec.field(default_factory=dict)
+    """The model of each mode, where the user chose one for the thread."""
+    subagent_models: dict[str, str] = msgspec.field(default_factory=dict)
+    tasks: tuple[Task, ...] = ()
+    grants: list[ev.PermissionGranted] = msgspec.field(default_factory=list)
+    usage: Usage = msgspec.field(default_factory=Usage)
+    cost_usd: float = 0.0
+    rules: tuple[Rule, ...] = ()
+    """What the user changed of the rules in this thread."""
+    values: dict[str, Any] | None = None
+    """The application's state, once it was changed."""
     weight: int = 0
     """Characters of all messages: what the estimate of a request's size is made of."""
+
+    def run_named(self, run_id: str) -> RunState | None:
+        """The run in progress or the one before it, if that is its name."""
+        for run in (self.run, self.last_run):
+            if run is not None and run.run_id == run_id:
+                return run
+        return None
+
+    def take(self, events: Iterable[ev.Event]) -> None:
+        """Take into account what of these events is new."""
+        for event in events:
+            if event.seq > self.seq:  # another task may have folded it first
+                self.apply(event)
 
     def apply(self, event: ev.Event) -> None:
         """Take one more event into account."""
@@ -105,7 +148,13 @@ def _input_admitted(state: ThreadState, event: ev.InputAdmitted) -> None:
 
 
 def _run_started(state: ThreadState, event: ev.RunStarted) -> None:
-    state.run = RunState(run_id=event.run_id or "", start=event, model_id=event.model_id)
+    state.run = RunState(
+        run_id=event.run_id or "",
+        start=event,
+        model_id=event.model_id,
+        mode_id=event.mode_id,
+        head=event.head,
+    )
 
 
 def _run_paused(state: ThreadState, event: ev.RunPaused) -> None:
@@ -136,18 +185,25 @@ def _message_started(state: ThreadState, event: ev.MessageStarted) -> None:
 
 def _message_ended(state: ThreadState, event: ev.MessageEnded) -> None:
     message = event.message
-    _add_message(state, message)
+    calls = message.calls
+    texts = tuple(canonical(call) for call in calls)
+    _add_message(state, message, sum(map(len, texts)))
+    if event.run_id is None:  # copied from another thread
+        return
     run = _run(state)
     if message.role != "assistant":
         run.trail.clear()
+        run.checks.clear()  # what was checked is not what will be there
         return
     run.request = None
     run.last = message
+    run.text = message.text or run.text
     run.steps += 1
     run.failures = 0
     run.error = None
     run.calls = []
-    run.trail.append(tuple(canonical(call) for call in message.calls))
+    run.asked = calls
+    run.trail.append(texts)
 
 
 def _usage_updated(state: ThreadState, event: ev.UsageUpdated) -> None:
@@ -156,6 +212,8 @@ def _usage_updated(state: ThreadState, event: ev.UsageUpdated) -> None:
     if not event.estimated:
         run.measured = (event.usage.total_tokens, state.weight)
     run.cost_usd += event.cost_usd
+    state.usage = state.usage + event.usage
+    state.cost_usd += event.cost_usd
 
 
 def _budget_reserved(state: ThreadState, event: ev.BudgetReserved) -> None:
@@ -191,6 +249,42 @@ def _model_fell_back(state: ThreadState, event: ev.ModelFellBack) -> None:
     run.error = None
 
 
+def _mode_changed(state: ThreadState, event: ev.ModeChanged) -> None:
+    state.mode_id = event.mode_id
+    if state.run is not None:
+        state.run.mode_id = event.mode_id
+
+
+def _model_changed(state: ThreadState, event: ev.ModelChanged) -> None:
+    if event.model_id is None:
+        return
+    if event.scope == "thread":
+        state.models[event.mode_id] = event.model_id
+    if state.run is not None and state.run.mode_id == event.mode_id:
+        state.run.model_id = event.model_id
+
+
+def _prefix_broken(state: ThreadState, event: ev.PrefixBroken) -> None:
+    _run(state).head = event.head
+
+
+def _subagent_model_changed(state: ThreadState, event: ev.SubagentModelChanged) -> None:
+    state.subagent_models[event.agent_type or ""] = event.model_id
+
+
+def _tasks_updated(state: ThreadState, event: ev.TasksUpdated) -> None:
+    state.tasks = event.tasks
+
+
+def _settings_changed(state: ThreadState, event: ev.SettingsChanged) -> None:
+    if event.key == RULES_SETTING:
+        state.rules = msgspec.convert(event.value, tuple[Rule, ...])
+
+
+def _state_changed(state: ThreadState, event: ev.StateChanged) -> None:
+    state.values = event.state
+
+
 def _noted(state: ThreadState, event: ev.Noted) -> None:
     if event.code == "timer_expired" and state.run is not None:
         state.run.expired = True
@@ -198,11 +292,12 @@ def _noted(state: ThreadState, event: ev.Noted) -> None:
 
 def _tool_called(state: ThreadState, event: ev.ToolCalled) -> None:
     run = _run(state)
-    assert run.last is not None, "a call follows the message that asks for it"
     index = len(run.calls)
-    call = run.last.calls[index]
-    run.calls.append(CallState(call, event.facts, index, started_at=event.at))
+    assert index < len(run.asked), "a call follows the message that asks for it"
+    run.calls.append(CallState(run.asked[index], event.facts, index, started_at=event.at))
     run.tool_calls += 1
+    if not event.facts.read_only:
+        run.checks.clear()
 
 
 def _permission_decided(state: ThreadState, event: ev.PermissionDecided) -> None:
@@ -223,6 +318,7 @@ def _approval_answered(state: ThreadState, event: ev.ApprovalAnswered) -> None:
     call.pending_kind = None
     call.stage = "decided"
     call.effect = "allow" if event.approved else "deny"
+    call.resumed = event.data
     if event.facts is not None:
         call.facts = event.facts
 
@@ -244,7 +340,9 @@ def _tool_returned(state: ThreadState, event: ev.ToolReturned) -> None:
     call.stage = "settled"
     call.result = event
     call.pending_id = None
-    if not run.open_calls and run.last is not None and len(run.calls) == len(run.last.calls):
+    if call.facts.category == "edit" and not event.is_error:
+        run.files.update(dict.fromkeys(call.facts.paths))
+    if len(run.calls) == len(run.asked) and not run.open_calls:
         _add_message(state, _results(run))
 
 
@@ -266,11 +364,28 @@ def canonical(call: ToolCall) -> str:
     return f"{call.tool} {msgspec.json.encode(call.args, order='deterministic').decode()}"
 
 
-def _add_message(state: ThreadState, message: Message) -> None:
+def _conversation_rewound(state: ThreadState, event: ev.ConversationRewound) -> None:
+    if event.redo:
+        if state.set_aside:
+            messages, seqs = state.set_aside.pop()
+            state.messages += messages
+            state.message_seqs += seqs
+    else:
+        keep = sum(seq <= event.to_seq for seq in state.message_seqs)
+        while keep and state.messages[keep - 1].calls:  # a call without its result is no end
+            keep -= 1
+        state.set_aside.append((state.messages[keep:], state.message_seqs[keep:]))
+        del state.messages[keep:], state.message_seqs[keep:]
+    state.weight = sum(_weight(part) for message in state.messages for part in message.parts)
+
+
+def _add_message(state: ThreadState, message: Message, calls_weight: int = 0) -> None:
     if not message.parts:
         return  # cut before its first word: providers refuse a message without content
     state.messages.append(message)
-    state.weight += sum(_weight(part) for part in message.parts)
+    state.message_seqs.append(state.seq)
+    said = sum(_weight(part) for part in message.parts if not isinstance(part, ToolCall))
+    state.weight += calls_weight + said
 
 
 def _weight(part: Part) -> int:
@@ -331,6 +446,14 @@ _HANDLERS: dict[type[ev.Event], Callable[[ThreadState, Any], None]] = {
     ev.BudgetSettled: _budget_settled,
     ev.BudgetExhausted: _budget_exhausted,
     ev.ErrorRaised: _error_raised,
+    ev.ModeChanged: _mode_changed,
+    ev.ModelChanged: _model_changed,
+    ev.PrefixBroken: _prefix_broken,
+    ev.TasksUpdated: _tasks_updated,
+    ev.SubagentModelChanged: _subagent_model_changed,
+    ev.SettingsChanged: _settings_changed,
+    ev.StateChanged: _state_changed,
+    ev.ConversationRewound: _conversation_rewound,
     ev.ModelRetried: _model_retried,
     ev.ModelFellBack: _model_fell_back,
     ev.Noted: _noted,

@@ -8,12 +8,12 @@ that matter compared with what was published.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
 
 from bridle.errors import StoreError
+from bridle.types.base import Moving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -24,8 +24,7 @@ POLL_SECONDS = 0.1
 log = logging.getLogger("bridle.watch")
 
 
-@dataclass(slots=True, kw_only=True)
-class Watcher:
+class Watcher(Moving, kw_only=True):
     """Publishes foreign commits to the threads that `watched` names."""
 
     journal: Journal

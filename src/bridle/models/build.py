@@ -5,9 +5,10 @@ The classes are imported when a model of their wire is first asked for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, assert_never
+
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from bridle.models.endpoints import Endpoint
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from bridle.types.ledger import Price
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Fixed, frozen=True, kw_only=True):
     """What a provider's class is made from. `http` is the client that all providers share."""
 
     id: str

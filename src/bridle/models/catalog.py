@@ -69,7 +69,7 @@ _ALL = (
         name="google",
         title="Google Gemini",
         wire="gemini",
-        base_url="https://generativelanguage.googleapis.com",
+        base_url="https://generativelanguage.googleapis.com/v1beta",
         key_vars=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         url_vars=("GOOGLE_GEMINI_BASE_URL", "GEMINI_BASE_URL"),
         priced_as="google",
@@ -168,3 +168,18 @@ _ALL = (
 
 PROVIDERS: dict[str, Provider] = {provider.name: provider for provider in _ALL}
 """In the order in which a default is looked for."""
+
+LONG_TAIL: dict[str, tuple[str, str]] = {
+    "azure": ("azure", "azure"),
+    "bedrock": ("bedrock", "aws"),
+    "cerebras": ("cerebras", "cerebras"),
+    "cohere": ("cohere", "cohere"),
+    "fireworks": ("fireworks", "fireworks"),
+    "github": ("github", "github-copilot"),
+    "huggingface": ("huggingface", "huggingface"),
+    "moonshotai": ("moonshotai", "moonshotai"),
+    "vertex": ("google-cloud", "google"),
+    "xai": ("xai", "x-ai"),
+    "zai": ("zai", "zai"),
+}
+"""Providers reached through pydantic-ai: its name for each, and the name in the prices."""

@@ -68,7 +68,7 @@ class Dialer:
     async def _dial(self, origin: Origin, what: str) -> ByteStream:
         try:
             return await anyio.connect_tcp(origin.host, origin.port)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # a name that cannot be one is a UnicodeError
             raise ModelError(f"Cannot reach {what}: {_reason(error)}", kind="unavailable") from None
 
     async def _secure(self, stream: ByteStream, origin: Origin) -> ByteStream:

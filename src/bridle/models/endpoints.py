@@ -7,7 +7,6 @@ provider's settings alone, so nothing of one provider can reach another's calls.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
@@ -16,6 +15,8 @@ import msgspec
 from bridle.errors import ConfigError, suggest
 from bridle.models.catalog import PROVIDERS, Provider, Wire
 from bridle.models.prices import PerMillion
+from bridle.types.base import Fixed
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,7 @@ Origin = Literal["default", "environment", "config"]
 RESERVED = ("embedded", "local", "replay", "scripted")
 """Prefixes of model ids that need no server."""
 
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+NAME = lazy(r"[a-z0-9][a-z0-9_-]*")
 
 
 class ModelConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -135,13 +136,15 @@ def with_base_url(
     return {**config, provider: msgspec.structs.replace(own, base_url=base_url)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoints:
+class Endpoints(Fixed, frozen=True, kw_only=True):
     """Resolves providers by name. `env` is read, never written."""
 
-    env: Mapping[str, str] = field(repr=False)
-    config: Mapping[str, ProviderConfig] = field(default_factory=dict)
+    env: Mapping[str, str]
+    config: Mapping[str, ProviderConfig] = msgspec.field(default_factory=dict)
     keys: Keys | None = None
+
+    def __repr__(self) -> str:
+        return f"Endpoints({', '.join(self.config)})"
 
     def names(self) -> list[str]:
         """All providers: the known ones in order, then the user's own."""
@@ -199,6 +202,8 @@ class Endpoints:
             if value := self.env.get(variable, "").strip():
                 if variable == "OLLAMA_HOST":
                     value = _ollama_address(value)
+                elif facts.wire == "gemini" and not urlsplit(value).path.strip("/"):
+                    value = value.rstrip("/") + "/v1beta"  # Google's SDKs leave the version out
                 return check_url(value, variable), "environment"
         if own.base_url:
             return check_url(

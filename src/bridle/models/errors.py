@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridle.errors import ModelError, ModelErrorKind
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,16 +61,14 @@ _CODES: dict[str, ModelErrorKind] = {
     "unavailable": "unavailable",
 }
 
-_OVERFLOW = re.compile(
+_OVERFLOW = lazy(
     r"maximum context length|context[ _-]?(length|window|size)|prompt is too long"
     r"|too many tokens|input token count|exceeds the maximum number of tokens"
     r"|request too large|input is too long|reduce the length",
     re.IGNORECASE,
 )
-_BAD_KEY = re.compile(
-    r"api[ _-]?key (not valid|is invalid|expired)|invalid api[ _-]?key", re.IGNORECASE
-)
-_DURATION = re.compile(r"^(\d+(?:\.\d+)?)s$")
+_BAD_KEY = lazy(r"api[ _-]?key (not valid|is invalid|expired)|invalid api[ _-]?key", re.IGNORECASE)
+_DURATION = lazy(r"^(\d+(?:\.\d+)?)s$")
 
 
 class Complaint(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,17 +6,18 @@ docs/adr/0003-http-client.md for why it exists.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 import anyio
 import h11
+import msgspec
 from anyio.abc import SocketAttribute
 from anyio.lowlevel import current_token
 
-from bridle.errors import ModelError
+from bridle.errors import ConfigError, ModelError
 from bridle.models.connection import MAX_HEAD, Dialer, close
 from bridle.models.proxies import Origin, Proxy, proxy_for, split_url
+from bridle.types.base import Fixed, Moving
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 RECEIVE_BYTES = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeouts:
+class Timeouts(Fixed, frozen=True, kw_only=True):
     """Seconds: to connect, without a byte in either direction, and for the whole exchange."""
 
     connect: float = 10.0
@@ -35,15 +35,14 @@ class Timeouts:
     total: float | None = 3600.0
 
 
-@dataclass(slots=True, kw_only=True)
-class _Link:
+class _Link(Moving, kw_only=True):
     """One open connection and its protocol state."""
 
     origin: Origin
     proxy: Proxy | None
     stream: ByteStream
     loop: object
-    h11: h11.Connection = field(
+    h11: h11.Connection = msgspec.field(
         default_factory=lambda: h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
     )
     idle_since: float = 0.0
@@ -77,12 +76,11 @@ class HttpClient:
     ) -> HttpResponse:
         """Send a request and wait for the head of its response, whatever its status.
 
-        Raises ModelError: `unavailable`, `timeout`, `cut` or `protocol`. The caller closes the
-        response.
+        Raises ModelError: `unavailable`, `timeout`, `cut` or `protocol`; ConfigError for a URL or a
+        header that cannot be sent. The caller closes the response.
         """
         origin, target = split_url(url)
         proxy = proxy_for(origin, self._environ)
-        link = await self._link(origin, proxy)
         all_headers = [("Host", origin.host_header), ("User-Agent", "bridle"), *headers]
         if proxy is not None and origin.scheme == "http":
             target = f"http://{origin.authority}{target}"
@@ -90,12 +88,11 @@ class HttpClient:
                 all_headers.append(("Proxy-Authorization", proxy.authorization))
         if body or method in {"POST", "PUT", "PATCH"}:
             all_headers.append(("Content-Length", str(len(body))))
-        response = HttpResponse(client=self, link=link)
+        request = _request(method, target, all_headers, origin)
+        response = HttpResponse(client=self, link=await self._link(origin, proxy))
         started = False
         try:
-            await response.start(
-                h11.Request(method=method, target=target, headers=all_headers), body
-            )
+            await response.start(request, body)
             started = True
         finally:
             if not started:
@@ -141,7 +138,8 @@ class HttpClient:
     async def release(self, link: _Link) -> None:
         """Keep a connection whose exchange is complete, or close it."""
         conn = link.h11
-        reusable = conn.our_state is h11.DONE and conn.their_state is h11.DONE
+        complete = conn.our_state is h11.DONE and conn.their_state is h11.DONE
+        reusable = complete and not conn.trailing_data[0]  # what nobody asked for answers nothing
         if not reusable or len(self._idle) >= self._max_idle:
             await close(link.stream)
             return
@@ -286,6 +284,19 @@ class HttpResponse:
 
     def _garbage(self, error: Exception) -> ModelError:
         return ModelError(f"{self._host} does not speak HTTP/1.1: {error}", kind="protocol")
+
+
+def _request(
+    method: str, target: str, headers: list[tuple[str, str]], origin: Origin
+) -> h11.Request:
+    """Build the head of a request. The error names no value: a header may hold a key."""
+    try:
+        return h11.Request(method=method, target=target, headers=headers)
+    except (h11.LocalProtocolError, UnicodeEncodeError):
+        raise ConfigError(
+            f"The request to {origin.authority} cannot be sent: its path or one of its headers "
+            "(a key?) holds a line break or another character that HTTP does not allow"
+        ) from None
 
 
 def _has_input(stream: ByteStream) -> bool:

@@ -10,12 +10,12 @@ import contextlib
 import os
 import re
 import tempfile
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
 from bridle.errors import ConfigError
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,8 +57,7 @@ class Keyring(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(Fixed, frozen=True):
     """The stored keys, below `<config>/keys`. `keyring` None: found when it is needed."""
 
     directory: Path

@@ -54,6 +54,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool
     kind: Literal["works", "refused", "unavailable"]
     message: str
+    status: int | None = None
 
 
 def available(
@@ -114,7 +115,7 @@ async def try_key(registry: ModelRegistry, provider: str, model: str | None = No
     except ModelError as error:
         refused = error.kind in ("authentication", "bad_request")
         kind: Literal["refused", "unavailable"] = "refused" if refused else "unavailable"
-        return Tried(model=id, ok=False, kind=kind, message=str(error))
+        return Tried(model=id, ok=False, kind=kind, message=str(error), status=error.status)
     return Tried(model=id, ok=True, kind="works", message=f"{id} answers")
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from bridle.errors import ConfigError
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(Fixed, frozen=True, kw_only=True):
     """Where a connection ends: scheme, host and port. Connections are reused by origin."""
 
     scheme: str
@@ -38,8 +37,7 @@ class Origin:
         return self.authority
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proxy:
+class Proxy(Fixed, frozen=True, kw_only=True):
     """A proxy and the credentials for it; its text form never shows them."""
 
     origin: Origin
@@ -60,7 +58,7 @@ def split_url(url: str) -> tuple[Origin, str]:
     except ValueError:
         port = -1
     if parts.scheme not in DEFAULT_PORTS or not parts.hostname or port == -1:
-        raise ConfigError(f"{_without_user(url)!r} is not an http:// or https:// URL")
+        raise ConfigError(f"{public_url(url)!r} is not an http:// or https:// URL")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     host = parts.hostname
     return Origin(scheme=parts.scheme, host=host, port=port or DEFAULT_PORTS[parts.scheme]), target
@@ -79,7 +77,7 @@ def proxy_for(origin: Origin, environ: Mapping[str, str]) -> Proxy | None:
     parts = urlsplit(url)
     if parts.scheme not in DEFAULT_PORTS:
         raise ConfigError(
-            f"The proxy {_without_user(url)!r} is not supported; use an http:// or https:// proxy"
+            f"The proxy {public_url(url)!r} is not supported; use an http:// or https:// proxy"
         )
     proxy_origin, _ = split_url(url)
     authorization = None
@@ -129,6 +127,7 @@ def _in_network(host: str, entry: str) -> bool:
         return False
 
 
-def _without_user(url: str) -> str:
-    scheme, mark, rest = url.partition("://")
-    return scheme + mark + rest.rpartition("@")[2] if mark else url.rpartition("@")[2]
+def public_url(url: str) -> str:
+    """A URL as it may be shown: without the user, the password and the query."""
+    scheme, mark, rest = url.partition("?")[0].rpartition("://")
+    return scheme + mark + rest.rpartition("@")[2]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bridle.errors import ConfigError
+from bridle.errors import ConfigError, suggest
 from bridle.models import prices
 from bridle.models.build import Plan, build
-from bridle.models.catalog import PROVIDERS
+from bridle.models.catalog import LONG_TAIL, PROVIDERS
 from bridle.models.endpoints import Endpoint, Endpoints, ProviderConfig
 from bridle.types.ledger import Price
 
@@ -53,6 +53,7 @@ class ModelRegistry:
         self._sources: dict[str, Source] = {
             "scripted": _scripted,
             "local": self._local,
+            **{n: partial(_long_tail, n) for n in LONG_TAIL if n not in self.endpoints.config},
             **(sources or {}),
         }
         self._aliases = dict(aliases or {})
@@ -86,14 +87,18 @@ class ModelRegistry:
             raise ConfigError(
                 f"Unknown provider {prefix!r} in {name!r}. Did you mean 'openrouter/{name}'?"
             )
-        self.endpoints.facts(prefix)
-        return name
+        raise ConfigError(
+            suggest(prefix, {*self.endpoints.names(), *self._sources}, what="provider")
+            + f" Any OpenAI-compatible server can be one: model_policy.providers.{prefix}.base_url."
+        )
 
     def facts(self, id: str) -> tuple[Price | None, int | None]:
         """Price and context window of a full id; None for what is not known."""
         prefix, _, model = id.partition("/")
         if prefix in self._sources:
-            return FREE, None
+            return (
+                prices.look_up(LONG_TAIL[prefix][1], model) if prefix in LONG_TAIL else (FREE, None)
+            )
         own = self.endpoints.config.get(prefix, ProviderConfig())
         told = own.models.get(model)
         price, window = (None, None)
@@ -111,10 +116,14 @@ class ModelRegistry:
         self._made.clear()
 
     async def aclose(self) -> None:
-        """Close the HTTP client, if one was made."""
-        if self._client is not None:
-            client, self._client = self._client, None
-            self._made.clear()
+        """Close the HTTP client, if one was made, and let go the weights of local models."""
+        made, self._made = self._made, {}
+        for model in made.values():
+            close = getattr(model, "close", None)
+            if close is not None:
+                close()
+        client, self._client = self._client, None
+        if client is not None:
             await client.aclose()
 
     def _from_provider(self, provider: str, model: str) -> Model:
@@ -165,6 +174,8 @@ class ModelRegistry:
         return any(row.id == name for row in prices.rows(provider))
 
     def _unknown(self, name: str) -> str:
+        from difflib import get_close_matches
+
         told = f"No provider is known for the model {name!r}; write provider/model."
         if ":" in name and name.partition(":")[0] in self.endpoints.names():
             provider, _, model = name.partition(":")
@@ -178,6 +189,12 @@ class ModelRegistry:
             return told + f" Providers: {', '.join(self.endpoints.names())}."
         owner = known[near[0]]
         return f"{told} Did you mean '{owner + '/' if owner else ''}{near[0]}'?"
+
+
+def _long_tail(provider: str, model: str) -> Model:
+    from bridle.models.long_tail import make
+
+    return make(provider, model)
 
 
 def _scripted(file: str) -> Model:

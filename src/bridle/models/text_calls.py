@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, assert_never
 
@@ -26,6 +25,7 @@ from bridle.ports.model import (
     TextDelta,
     ThinkingDelta,
 )
+from bridle.types.base import Moving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -55,12 +55,11 @@ def _opening(names: tuple[str, ...]) -> re.Pattern[str]:
     )
 
 
-@dataclass(slots=True)
-class Repairs:
+class Repairs(Moving):
     """How calls came: as the provider's own, or repaired, by shape; `torn` could not be."""
 
     native: int = 0
-    repaired: dict[str, int] = field(default_factory=dict)
+    repaired: dict[str, int] = msgspec.field(default_factory=dict)
     torn: int = 0
 
     def note(self, shape: str, count: int = 1) -> None:

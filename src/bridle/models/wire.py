@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
 from bridle.errors import ModelError
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
@@ -22,7 +22,7 @@ W = TypeVar("W")
 MAX_CACHED_BYTES = 64 * 1024 * 1024
 _ENTRY_OVERHEAD = 200
 _MAX_HEADS = 32
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = lazy("[\ud800-\udfff]")
 
 encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 

@@ -1,23 +1,192 @@
-"""The card of an approval: what a call would do, in the words of a person."""
+"""The approval card: what a call would do, and exactly what "always" would allow.
+
+Everything on it is shown to a person, so what could mislead the eye is written out.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import unicodedata
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from bridle.permissions.call import prepare
+from bridle.permissions.evaluate import evaluate
+from bridle.permissions.suggest import patterns_for
+from bridle.types.permissions import Grants
 
 if TYPE_CHECKING:
-    from bridle.types.permissions import Decision
+    from bridle.permissions.call import Call
+    from bridle.permissions.parts import Part
+    from bridle.types.permissions import Decision, Policy
     from bridle.types.tools import CallFacts
 
+_MAX_LINES = 60
+_MAX_TEXT = 4000
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
-def card(tool: str, facts: CallFacts, args: dict[str, Any], decision: Decision) -> dict[str, Any]:
-    """Tell what is asked, why, and what "always" would mean."""
-    return {
-        "title": f"{tool}: {facts.command}" if facts.command else tool,
-        "command": facts.command,
-        "files": list(facts.paths),
-        "hosts": list(facts.hosts),
-        "reversible": facts.read_only or (not facts.destructive and facts.category == "edit"),
-        "why": decision.reason,
-        "arguments": sorted(args),
-        "always": {"category": facts.category, "tool": tool},
-    }
+
+class Always(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One way to answer "always": what it grants for the session, and what that matches."""
+
+    scope: str
+    grants: tuple[str, ...]
+    matches: str
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a person sees before they answer."""
+
+    tool: str
+    title: str
+    reason: str | None = None
+    rule: str | None = None
+    command: str | None = None
+    commands: tuple[str, ...] = ()
+    unnamed: tuple[str, ...] = ()
+    diff: str | None = None
+    files: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    cost_usd: float | None = None
+    reversible: bool = False
+    undo: str = ""
+    always: tuple[Always, ...] = ()
+
+
+def shown(text: str, *, lines: bool = False) -> str:
+    """The text with everything invisible or misleading written out; lines may stay lines."""
+    parts: list[str] = []
+    for char in text:
+        if lines and char in "\n\t":
+            parts.append(char)
+        elif unicodedata.category(char) in _HIDDEN or (char.isspace() and char != " "):
+            code = ord(char)
+            short = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char)
+            parts.append(short or (f"\\x{code:02x}" if code < 256 else f"\\u{{{code:x}}}"))
+        else:
+            parts.append(char)
+    return "".join(parts)
+
+
+def card(
+    tool: str,
+    facts: CallFacts,
+    decision: Decision,
+    policy: Policy,
+    *,
+    before: str | None = None,
+    cost_usd: float | None = None,
+) -> Card:
+    """The card of a call.
+
+    `before` is what the file holds now, where the call changes one; `cost_usd` what it would cost.
+    """
+    call = prepare(tool, facts, policy, Grants())
+    command = call.command
+    reversible, undo = _undo(call)
+    return Card(
+        tool=shown(call.tool),
+        title=_title(call),
+        reason=shown(decision.reason) if decision.reason else None,
+        rule=decision.rule,
+        command=_cut(shown(command, lines=True)) if command is not None else None,
+        commands=_commands(call),
+        unnamed=tuple(shown(part.text) for part in _parts(call, "unnamed")),
+        diff=_diff(call, before),
+        files=_files(call),
+        hosts=tuple(shown(host) for host in facts.hosts),
+        cost_usd=cost_usd,
+        reversible=reversible,
+        undo=undo,
+        always=_always(call),
+    )
+
+
+def _parts(call: Call, *kinds: str) -> list[Part]:
+    return [part for part in call.shell.parts if part.kind in kinds] if call.shell else []
+
+
+def _title(call: Call) -> str:
+    if call.command is not None:
+        names = [part.command.name for part in _parts(call, "command") if part.command]
+        return shown("run " + (", ".join(dict.fromkeys(names)) or "a command"))[:120]
+    if call.facts.paths:
+        verb = "change" if call.writes() else "read"
+        return shown(f"{verb} {', '.join(call.facts.paths)}")[:120]
+    if call.facts.hosts:
+        return shown(f"reach {', '.join(call.facts.hosts)}")[:120]
+    return shown(f"call {call.tool}")
+
+
+def _commands(call: Call) -> tuple[str, ...]:
+    return tuple(
+        shown(part.text)
+        for part in _parts(call, "command")
+        if part.command and part.command.role == "command"
+    )
+
+
+def _files(call: Call) -> tuple[str, ...]:
+    written = [part.text for part in _parts(call, "write", "read")]
+    return tuple(shown(path) for path in dict.fromkeys([*call.facts.paths, *written]))
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _MAX_TEXT:
+        return text
+    half = _MAX_TEXT // 2
+    return f"{text[:half]}\n… {len(text) - _MAX_TEXT} characters …\n{text[-half:]}"
+
+
+def _diff(call: Call, before: str | None) -> str | None:
+    import difflib
+
+    args = call.facts.args or {}
+    old, new = args.get("old"), args.get("new")
+    if not (isinstance(old, str) and isinstance(new, str)):
+        old, new = before or "", args.get("content")
+    if not isinstance(new, str) or call.command is not None:
+        return None
+    lines = list(
+        difflib.unified_diff(old.splitlines(), new.splitlines(), "before", "after", lineterm="")
+    )[2:]
+    more = [f"… {len(lines) - _MAX_LINES} more lines"] if len(lines) > _MAX_LINES else []
+    return "\n".join([*(shown(line) for line in lines[:_MAX_LINES]), *more])
+
+
+def _undo(call: Call) -> tuple[bool, str]:
+    if not call.writes() and call.command is None:
+        return True, "it changes nothing"
+    if call.category == "edit" and not call.facts.destructive and call.command is None:
+        return True, "the files are kept and can be restored"
+    if call.facts.hosts:
+        return False, "what leaves the machine cannot be taken back"
+    if call.command is not None:
+        return False, "files of the workspace can be restored, other effects cannot"
+    return False, "nothing is known about undoing it"
+
+
+def _always(call: Call) -> tuple[Always, ...]:
+    """The scopes that would really allow this call the next time, each with what it matches."""
+    found: list[Always] = []
+    for exact in (True, False):
+        patterns = patterns_for(call, exact=exact)
+        already = any(entry.grants == patterns for entry in found)
+        if patterns and patterns != (call.tool,) and not already:
+            matches = ", ".join(shown(pattern) for pattern in patterns)
+            found.append(Always("pattern", patterns, matches))
+    found.append(Always("tool", (call.tool,), f"every call of {call.tool}"))
+    found.append(
+        Always("category", (call.category,), f"every call of a tool that may {call.category}")
+    )
+    return tuple(entry for entry in found if _helps(call, entry))
+
+
+def _helps(call: Call, entry: Always) -> bool:
+    values = frozenset(entry.grants)
+    grants = {
+        "pattern": Grants(patterns=values),
+        "tool": Grants(tools=values),
+        "category": Grants(categories=values),
+    }[entry.scope]
+    return evaluate(call.tool, call.facts, call.policy, grants).effect in ("allow", "notify")

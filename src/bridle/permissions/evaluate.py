@@ -1,133 +1,181 @@
-"""The order in which a call is decided: the first step that decides wins, all steps are traced."""
+"""The decision about a call: ten steps, first that decides, all of them recorded.
+
+1 scope · 2 safety · 3 denials · 4 hooks · 5 yolo · 6 patterns and tools · 7 grants · 8 categories ·
+9 classifier · 10 ask, or deny where nobody can answer.
+"""
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from bridle.types.permissions import Decision, Grants, Policy, Profile, Rule, TraceStep, Verdict
+from bridle.permissions.call import Finding, prepare
+from bridle.permissions.denials import denied
+from bridle.permissions.permits import permitted
+from bridle.permissions.safety import out_of_scope, unsafe
+from bridle.types.permissions import Decision, Grants, TraceStep
 
 if TYPE_CHECKING:
+    from bridle.permissions.call import Call
+    from bridle.types.permissions import Classified, HookVerdict, Policy
     from bridle.types.tools import CallFacts
 
-PROFILE_CATEGORIES: dict[Profile, dict[str, Verdict]] = {
-    "strict": {},
-    "balanced": {"read": "allow"},
-    "auto-edit": {"read": "allow", "edit": "allow"},
-    "yolo": {"read": "allow"},
-    "deny": {"read": "allow"},
-}
+CONFIDENT = 0.9
+_STRICTNESS = {"deny": 0, "ask": 1, "notify": 2, "allow": 3}
+_CLASSIFIABLE = frozenset({"category", "default"})
 
 
-def evaluate(tool: str, facts: CallFacts, policy: Policy, grants: Grants) -> Decision:
-    """Decide one call."""
-    trace: list[TraceStep] = []
-    decided = (
-        _scope(tool, policy, trace)
-        or _denied(tool, facts, policy, trace)
-        or _built_in(facts, trace)
-        or _yolo(policy, trace)
-        or _tool_rule(tool, policy, trace)
-        or _granted(tool, facts, grants, trace)
-        or _category(facts, policy, trace)
-        or _default(policy, trace)
-    )
-    return Decision(
-        effect=decided.effect,
-        rule=decided.rule,
-        layer=decided.layer,
-        source=decided.source,
-        reason=decided.reason,
-        trace=tuple(trace),
-    )
-
-
-def _decide(
-    trace: list[TraceStep], stage: str, effect: Verdict, rule: Rule | None, *, why: str
+def evaluate(
+    tool: str,
+    facts: CallFacts,
+    policy: Policy,
+    grants: Grants | None = None,
+    hook: HookVerdict | None = None,
+    *,
+    classified: Classified | None = None,
 ) -> Decision:
-    name = rule.id if rule else stage
-    source = rule.source if rule else None
-    trace.append(TraceStep(stage, effect, name, source, why))
-    layer = rule.layer if rule else "built-in"
-    reason = rule.reason if rule and rule.reason else why
-    return Decision(effect=effect, rule=name, layer=layer, source=source, reason=reason)
+    """Decide a call. The same arguments always give the same decision, with the way to it."""
+    granted = grants or Grants()
+    own = _decide(prepare(tool, facts, policy, granted), hook, classified)
+    if policy.within is None:
+        return own
+    above = evaluate(tool, facts, policy.within, granted, hook, classified=classified)
+    return _stricter(own, above)
 
 
-def _pass(trace: list[TraceStep], stage: str, why: str) -> None:
-    trace.append(TraceStep(stage, "pass", why=why))
+def _stricter(own: Decision, above: Decision) -> Decision:
+    """What both the policy and its parent's allow."""
+    trace = (
+        *own.trace,
+        TraceStep("within", above.effect, above.rule, above.source, above.reason, "parent"),
+    )
+    first = own if _STRICTNESS[own.effect] <= _STRICTNESS[above.effect] else above
+    return Decision(
+        effect=first.effect,
+        rule=first.rule,
+        layer=first.layer if first is own else f"parent:{first.layer}",
+        source=first.source,
+        reason=first.reason,
+        trace=trace,
+        classifiable=_passable(own) and _passable(above),
+    )
 
 
-def _scope(tool: str, policy: Policy, trace: list[TraceStep]) -> Decision | None:
-    if tool in policy.removed:
-        return _decide(trace, "scope", "deny", None, why=policy.removed[tool])
-    _pass(trace, "scope", "the tool is in scope")
-    return None
+def _passable(decision: Decision) -> bool:
+    return decision.classifiable or decision.effect in ("allow", "notify")
 
 
-def _matching(tool: str, policy: Policy) -> list[Rule]:
-    rules = [r for r in policy.rules if not r.by_category and fnmatchcase(tool, r.matches)]
-    return sorted(rules, key=lambda rule: ("*" in rule.matches, -len(rule.matches)))
+class _Steps:
+    """The way to a decision."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.trace: list[TraceStep] = []
+        self.must_ask: Finding | None = None
+
+    def note(self, finding: Finding) -> None:
+        self.trace.append(
+            TraceStep(
+                finding.stage,
+                finding.effect,
+                finding.rule,
+                finding.source,
+                finding.why,
+                finding.layer,
+                finding.part,
+            )
+        )
+
+    def passed(self, stage: str, why: str | None = None) -> None:
+        self.trace.append(TraceStep(stage, "pass", why=why))
+
+    def strict(self, stage: str, findings: list[Finding]) -> Finding | None:
+        """Note what a stage found; a denial decides, an ask holds whatever follows."""
+        for finding in findings:
+            self.note(finding)
+            if finding.effect == "deny":
+                return finding
+            self.must_ask = self.must_ask or finding
+        if not findings:
+            self.passed(stage)
+        return None
+
+    def end(self, finding: Finding, *, classifiable: bool = False) -> Decision:
+        if finding.effect != "deny" and self.must_ask and finding is not self.must_ask:
+            finding = self.must_ask
+        reason = _reason(finding)
+        if finding.effect == "ask" and not self.call.policy.answerable:
+            self.trace.append(TraceStep("ask", "deny", why="nobody can answer"))
+            finding = Finding("deny", "ask", finding.rule, finding.layer, finding.source)
+            reason = f"{reason or 'it must be asked'}; nobody can answer"
+        return Decision(
+            effect=finding.effect,
+            rule=finding.rule,
+            layer=finding.layer,
+            source=finding.source,
+            reason=reason,
+            trace=tuple(self.trace),
+            classifiable=classifiable and self.must_ask is None,
+        )
 
 
-def _of_category(facts: CallFacts, policy: Policy) -> list[Rule]:
-    return [r for r in policy.rules if r.by_category and r.matches == facts.category]
+def _reason(finding: Finding) -> str | None:
+    if finding.effect in ("allow", "notify") or not finding.part:
+        return finding.why
+    return f"{finding.why}: {finding.part}" if finding.why else finding.part
 
 
-def _denied(tool: str, facts: CallFacts, policy: Policy, trace: list[TraceStep]) -> Decision | None:
-    for rule in (*_matching(tool, policy), *_of_category(facts, policy)):
-        if rule.effect == "deny":
-            return _decide(trace, "deny", "deny", rule, why=f"{rule.matches} is denied")
-    if policy.profile == "deny" and not facts.read_only and not facts.asks_user:
-        return _decide(trace, "deny", "deny", None, why="the profile denies all but reads")
-    _pass(trace, "deny", "no rule denies it")
-    return None
+def _decide(call: Call, hook: HookVerdict | None, classified: Classified | None) -> Decision:
+    steps = _Steps(call)
+    scope = out_of_scope(call)
+    for stage, findings in (
+        ("scope", [scope] if scope else []),
+        ("safety", [] if scope else list(unsafe(call))),
+        ("deny", [] if scope else list(denied(call))),
+    ):
+        decided = steps.strict(stage, findings)
+        if decided:
+            return steps.end(decided)
+    said = _hook(hook)
+    if said:
+        steps.note(said)
+        return steps.end(said)
+    steps.passed("hook")
+    if call.policy.yolo or call.policy.profile == "yolo":
+        yolo = Finding("allow", "yolo", "yolo", "policy", why="what would be asked is allowed")
+        steps.note(yolo)
+        return steps.end(yolo)
+    steps.passed("yolo")
+    return _permit(call, steps, classified)
 
 
-def _built_in(facts: CallFacts, trace: list[TraceStep]) -> Decision | None:
-    if facts.asks_user:
-        return _decide(trace, "question", "allow", None, why="asking the user needs no approval")
-    return None
+def _hook(hook: HookVerdict | None) -> Finding | None:
+    if hook is None:
+        return None
+    rule = f"hook:{hook.hook}"
+    if hook.failed and hook.on_failure == "block":
+        why = hook.reason or "the hook failed"
+        return Finding("deny", "hook", rule, "hook", hook.source, why)
+    if hook.effect is None or hook.failed:
+        return None
+    return Finding(hook.effect, "hook", rule, "hook", hook.source, hook.reason)
 
 
-def _yolo(policy: Policy, trace: list[TraceStep]) -> Decision | None:
-    if policy.yolo or policy.profile == "yolo":
-        return _decide(trace, "yolo", "allow", None, why="nothing is asked")
-    _pass(trace, "yolo", "off")
-    return None
-
-
-def _tool_rule(tool: str, policy: Policy, trace: list[TraceStep]) -> Decision | None:
-    for rule in _matching(tool, policy):
-        return _decide(trace, "tool", rule.effect, rule, why=f"{rule.matches}: {rule.effect}")
-    _pass(trace, "tool", "no rule names it")
-    return None
-
-
-def _granted(
-    tool: str, facts: CallFacts, grants: Grants, trace: list[TraceStep]
-) -> Decision | None:
-    if tool in grants.tools:
-        return _decide(trace, "grant", "allow", None, why=f"{tool} was granted in this session")
-    if facts.category in grants.categories:
-        why = f"category {facts.category} was granted in this session"
-        return _decide(trace, "grant", "allow", None, why=why)
-    _pass(trace, "grant", "not granted")
-    return None
-
-
-def _category(facts: CallFacts, policy: Policy, trace: list[TraceStep]) -> Decision | None:
-    for rule in _of_category(facts, policy):
-        why = f"category {rule.matches}: {rule.effect}"
-        return _decide(trace, "category", rule.effect, rule, why=why)
-    effect = PROFILE_CATEGORIES[policy.profile].get(facts.category)
-    if effect is not None and (facts.category != "read" or facts.read_only):
-        why = f"profile {policy.profile} lets {facts.category} calls run"
-        return _decide(trace, "profile", effect, None, why=why)
-    _pass(trace, "category", f"no rule for category {facts.category}")
-    return None
-
-
-def _default(policy: Policy, trace: list[TraceStep]) -> Decision:
-    if policy.answerable:
-        return _decide(trace, "default", "ask", None, why="nothing allows it")
-    return _decide(trace, "default", "deny", None, why="nothing allows it and nobody can be asked")
+def _permit(call: Call, steps: _Steps, classified: Classified | None) -> Decision:
+    findings = permitted(call)
+    for finding in findings:
+        steps.note(finding)
+    strictest = min(findings, key=lambda finding: _STRICTNESS[finding.effect])
+    if strictest.effect != "ask":
+        return steps.end(strictest)
+    asked = [finding for finding in findings if finding.effect == "ask"]
+    classifiable = all(finding.stage in _CLASSIFIABLE for finding in asked)
+    if classified is not None and classifiable and steps.must_ask is None:
+        low = classified.risk == "low" and classified.confidence > CONFIDENT
+        effect = "allow" if low else "ask"
+        why = classified.reason or f"{classified.risk} risk, confidence {classified.confidence:.2f}"
+        steps.trace.append(TraceStep("classifier", effect, "classifier", why=why))
+        if low:
+            return steps.end(Finding("allow", "classifier", "classifier", "classifier", why=why))
+    if steps.call.policy.answerable:
+        steps.trace.append(TraceStep("ask", "ask"))
+    return steps.end(strictest, classifiable=classifiable)

@@ -44,7 +44,7 @@ class SystemClock:
 def iso(seconds: float) -> str:
     """Write a time as it stands in events: UTC, microseconds, `Z`."""
     moment = datetime.fromtimestamp(seconds, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def from_iso(text: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
@@ -38,7 +39,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     system: str
-    messages: tuple[Message, ...] | list[Message]
+    messages: Sequence[Message]
     tools: tuple[ToolSpec, ...]
     settings: ModelSettings = ModelSettings()
     run_id: str = ""

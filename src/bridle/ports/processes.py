@@ -19,7 +19,8 @@ Stream = Literal["stdout", "stderr"]
 OnOutput = Callable[[Stream, str], Awaitable[None]]
 """Called with text as it arrives; what it takes long for slows the command down."""
 
-Killed = Literal["timeout", "output", "memory", "aborted"]
+Killed = Literal["timeout", "output", "memory"]
+"""Why a command was ended before its own end; an aborted one has no result at all."""
 
 
 class OutputLimits(Fact, frozen=True, kw_only=True):

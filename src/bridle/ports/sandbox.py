@@ -52,11 +52,13 @@ class SandboxPolicy(Fact, frozen=True, kw_only=True):
 class ControlGroup(Fact, frozen=True, kw_only=True):
     """A control group made for one command: `settings` are written before it is joined.
 
-    `freeze` is written when the tree is ended, so that it cannot grow while it is killed;
-    `counters` are files whose `name value` lines are reported at the end.
+    `home` is the group that its starter goes back to. `freeze` is written when the tree is ended,
+    so that it cannot grow while it is killed; `counters` are files whose `name value` lines are
+    reported at the end.
     """
 
     path: str
+    home: str
     settings: tuple[tuple[str, str], ...] = ()
     freeze: tuple[tuple[str, str], ...] = ()
     counters: tuple[str, ...] = ()

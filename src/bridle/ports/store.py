@@ -81,6 +81,12 @@ class Store(Protocol):
         """Read a thread's log in order."""
         ...
 
+    async def history(self, thread_id: str, *, passing: Sequence[str]) -> list[DurableEvent]:
+        """Read a thread's log for a fold: events of the types in `passing` only from the last but
+        one message on.
+        """
+        ...
+
     async def records(self, thread_id: str) -> list[tuple[int, str, bytes]]:
         """Read a thread's log as it is stored: seq, hash, body."""
         ...

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bridle.types.tools import CallFacts, Done, Failed, PendingKind, ToolSpec
+import msgspec
+
+from bridle.types.base import Fixed
+from bridle.types.tools import CallFacts, Done, Failed, PendingKind, Settlement, ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from bridle.types.content import ToolCall
+    from bridle.types.events import Event
     from bridle.types.ops import Send
+    from bridle.types.tasks import Task
     from bridle.types.threads import Thread
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Child:
+class Child(Fixed, frozen=True, kw_only=True):
     """A thread to create and what to send to it, in the commit that suspends the call."""
 
     thread: Thread
@@ -24,8 +27,7 @@ class Child:
     agent_type: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suspended:
+class Suspended(Fixed, frozen=True, kw_only=True):
     """The call waits for an answer that comes through the inbox, from whoever can give it."""
 
     id: str
@@ -34,11 +36,17 @@ class Suspended:
     child: Child | None = None
 
 
-Outcome = Done | Failed | Suspended
+class Recorded(Fixed, frozen=True, kw_only=True):
+    """A settlement with events that belong to it; they are recorded in the same commit."""
+
+    outcome: Settlement
+    events: tuple[Event, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallScope:
+Outcome = Done | Failed | Suspended | Recorded
+
+
+class CallScope(Fixed, frozen=True, kw_only=True):
     """Where a call runs. `key` is the same when a call is run again after a crash."""
 
     thread_id: str
@@ -50,7 +58,10 @@ class CallScope:
     workspace: str | None = None
     repeated: bool = False
     deps: Any = None
-    values: dict[str, Any] = field(default_factory=dict)
+    resumed: Any = None
+    tasks: tuple[Task, ...] = ()
+    subagent_models: Mapping[str, str] = msgspec.field(default_factory=dict)
+    values: dict[str, Any] = msgspec.field(default_factory=dict)
     progress: Callable[[str], None] = lambda _text: None
     output: Callable[[str, str], None] = lambda _stream, _text: None
 

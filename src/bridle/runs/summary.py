@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bridle.types import events as ev
+import msgspec
+
+from bridle.journal.state import RunState, ThreadState
+from bridle.types.base import Fixed
 from bridle.types.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from bridle.types.events import Event
     from bridle.types.runs import Failure, Reason, RunVerdict
 
 
-@dataclass(slots=True)
-class RunSummary:
+class RunSummary(Fixed, frozen=True):
     """One run so far; `reason` is None while it is not over."""
 
     run_id: str
@@ -25,50 +27,14 @@ class RunSummary:
     text: str = ""
     reason: Reason | None = None
     verdict: RunVerdict | None = None
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = msgspec.field(default_factory=Usage)
     cost_usd: float = 0.0
     steps: int = 0
     tool_calls: int = 0
     paused: bool = False
     error: Failure | None = None
-    checks: dict[str, bool] = field(default_factory=dict)
-    files: list[str] = field(default_factory=list)
-    _paths: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def apply(self, event: ev.Event) -> None:
-        """Take one more event of the run into account."""
-        match event:
-            case ev.RunStarted():
-                self.thread_id, self.model, self.task = event.thread_id, event.model_id, event.task
-            case ev.MessageEnded(message=message) if message.role == "assistant":
-                self.steps += 1
-                self.text = message.text or self.text
-            case ev.UsageUpdated():
-                self.usage = self.usage + event.usage
-                self.cost_usd += event.cost_usd
-            case ev.ToolCalled():
-                self.tool_calls += 1
-                if event.facts.category == "edit":
-                    self._paths[event.call_id] = event.facts.paths
-            case ev.ToolReturned():
-                self._returned(event)
-            case ev.CheckEnded():
-                self.checks[event.name] = event.passed
-            case ev.RunPaused():
-                self.paused = True
-            case ev.RunResumed():
-                self.paused = False
-            case ev.RunEnded():
-                self.paused = False
-                self.reason, self.verdict, self.error = event.reason, event.verdict, event.error
-            case _:
-                pass
-
-    def _returned(self, event: ev.ToolReturned) -> None:
-        if not event.is_error:
-            for path in self._paths.get(event.call_id, ()):
-                if path not in self.files:
-                    self.files.append(path)
+    checks: dict[str, bool] = msgspec.field(default_factory=dict)
+    files: list[str] = msgspec.field(default_factory=list)
 
     def usage_json(self) -> dict[str, Any]:
         """The usage as the command line prints it."""
@@ -80,10 +46,33 @@ class RunSummary:
         }
 
 
-def summarise(run_id: str, events: Iterable[ev.Event]) -> RunSummary:
+def summary_of(run: RunState) -> RunSummary:
+    """The summary of a run that is folded already."""
+    ended = run.ended
+    return RunSummary(
+        run_id=run.run_id,
+        thread_id=run.start.thread_id,
+        model=run.start.model_id,
+        task=run.start.task,
+        text=run.text,
+        reason=ended.reason if ended is not None else None,
+        verdict=ended.verdict if ended is not None else None,
+        usage=run.usage,
+        cost_usd=run.cost_usd,
+        steps=run.steps,
+        tool_calls=run.tool_calls,
+        paused=run.paused and ended is None,
+        error=ended.error if ended is not None else None,
+        checks={name: check.passed for name, check in run.checks.items()},
+        files=list(run.files),
+    )
+
+
+def summarise(run_id: str, events: Iterable[Event]) -> RunSummary:
     """Fold the events of one run; others are passed over."""
-    summary = RunSummary(run_id)
+    state = ThreadState("")
     for event in events:
         if event.run_id == run_id:
-            summary.apply(event)
-    return summary
+            state.apply(event)
+    run = state.run_named(run_id)
+    return RunSummary(run_id) if run is None else summary_of(run)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bridle.ports.sandbox import Launch
-from bridle.sandbox import cgroups, mounts
+from bridle.sandbox import cgroups, mounts, proxy, seccomp
 from bridle.sandbox.environment import clean
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -24,9 +25,13 @@ NAMESPACES = (
 SHADOWED = frozenset({".mcp.json", ".bridle", ".claude", ".git", "hooks"})
 """Absent protected names that stand as placeholders; the others are put back afterwards."""
 
+KEPT_IN_RUN = ("/run/current-system", "/run/booted-system", "/run/opengl-driver")
+"""Where a system keeps its programs in a place that otherwise holds sockets and secrets."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bubblewrap:
+LISTENING = "00010000"
+
+
+class Bubblewrap(Fixed, frozen=True, kw_only=True):
     """Commands in namespaces of their own, with the file system that the policy shows."""
 
     policy: SandboxPolicy
@@ -38,13 +43,28 @@ class Bubblewrap:
     async def enter(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str] | None = None
     ) -> AsyncIterator[Launch]:
-        """Turn a command into a bubblewrap command."""
-        yield self.launch(argv, cwd=cwd, env=env)
+        """Turn a command into a bubblewrap command, with a proxy when only hosts are allowed."""
+        fds = [_filter()]
+        try:
+            if self.policy.network != "hosts":
+                yield self.launch(argv, cwd=cwd, env=env, fds=fds)
+                return
+            async with proxy.serving(self.policy.allowed_hosts) as way:
+                fds.append(way.descriptor)
+                argv = proxy.behind(argv, descriptor=4)
+                yield self.launch(argv, cwd=cwd, env={**(env or {}), **proxy.VARIABLES}, fds=fds)
+        finally:
+            os.close(fds[0])
 
     def launch(
-        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        env: Mapping[str, str] | None = None,
+        fds: Sequence[int] = (),
     ) -> Launch:
-        """What is executed for a command."""
+        """What is executed for a command; the first descriptor is its seccomp filter."""
         policy = self.policy
         bounds = cgroups.plan(policy.limits)
         plan = mounts.plan(policy)
@@ -56,13 +76,15 @@ class Bubblewrap:
         command = tuple(argv)
         if bounds.process_limit is not None:
             command = limited(command, bounds.process_limit)
-        inside = ("--chdir", os.path.abspath(cwd), "--", *command)
+        seccomp_filter = ("--seccomp", "3") if fds else ()
+        inside = (*seccomp_filter, "--chdir", os.path.abspath(cwd), "--", *command)
         return Launch(
             argv=(self.program, *NAMESPACES, *self.more, *network, *_base(policy), *views, *inside),
             cwd="/",
             env=clean(os.environ, allow=policy.env, extra=env) | {"TMPDIR": "/tmp"},
             rlimits=bounds.rlimits,
             groups=bounds.groups,
+            fds=tuple(fds),
             shadows=tuple(mount.path for mount in shadows),
             guarded=(*guarded, *_links(policy)),
         )
@@ -78,6 +100,14 @@ class Bubblewrap:
             f"network: {describe_network(policy)}",
             *cgroups.plan(policy.limits).notes,
         )
+
+
+def _filter() -> int:
+    """A pipe that holds the compiled filter, as bubblewrap takes it."""
+    read, write = os.pipe()
+    os.write(write, seccomp.compile_filter(network=True))
+    os.close(write)
+    return read
 
 
 def limited(argv: tuple[str, ...], processes: int) -> tuple[str, ...]:
@@ -99,6 +129,9 @@ def _base(policy: SandboxPolicy) -> Iterator[str]:
     for place in ("/run", "/var/run"):
         if os.path.isdir(place) and not os.path.islink(place):
             yield from ("--tmpfs", place)
+    for place in KEPT_IN_RUN:
+        if os.path.isdir(place):
+            yield from ("--ro-bind", place, place)
     if policy.network != "off":
         resolver = os.path.realpath("/etc/resolv.conf")
         if resolver.startswith(("/run/", "/var/run/")) and os.path.exists(resolver):
@@ -111,18 +144,25 @@ def _base(policy: SandboxPolicy) -> Iterator[str]:
 
 
 def _sockets() -> list[str]:
-    """Sockets of other programs that would be seen: a way out for who may write to them."""
+    """Sockets on which other programs listen: a way out for who may write to them."""
     found = set()
     try:
-        with open("/proc/net/unix") as file:
+        with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:
             for line in file:
-                parts = line.rstrip("\n").split(" ", 8)
-                path = parts[-1][parts[-1].find("/") :] if "/" in parts[-1] else ""
-                if path and not path.startswith(("/run/", "/var/run/", "/tmp/", "/var/tmp/")):
-                    found.add(path)
+                fields = line.rstrip("\n").split(None, 7)
+                if len(fields) == 8 and fields[3] == LISTENING and fields[7].startswith("/"):
+                    found.add(fields[7])
     except OSError:
         return []
-    return sorted(path for path in found if os.path.exists(path))
+    replaced = ("/run/", "/var/run/", "/tmp/", "/var/tmp/", "/dev/")
+    return sorted(path for path in found if not path.startswith(replaced) and _is_socket(path))
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _views(plan: Sequence[Mount]) -> Iterator[str]:
@@ -144,6 +184,6 @@ def _views(plan: Sequence[Mount]) -> Iterator[str]:
 
 def _links(policy: SandboxPolicy) -> Iterator[str]:
     """Protected names that are links: what they point to is mounted, the name is put back."""
-    for path in policy.read_only:
+    for path in mounts.read_only(policy):
         if os.path.islink(path.rstrip("/")):
             yield path.rstrip("/")

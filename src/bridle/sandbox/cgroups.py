@@ -25,11 +25,16 @@ _COUNT = itertools.count()
 
 
 class Controllers(Fact, frozen=True, kw_only=True):
-    """Directories in which groups can be made, by controller; the same one in version 2."""
+    """Directories in which groups can be made, by controller; the same one in version 2.
+
+    The homes are the groups that this process is in.
+    """
 
     version: int = 0
     pids: str | None = None
     memory: str | None = None
+    pids_home: str = ""
+    memory_home: str = ""
 
 
 class Bounds(Fact, frozen=True, kw_only=True):
@@ -55,14 +60,14 @@ def plan(limits: ResourceLimits) -> Bounds:
     process_limit: int | None = None
     if limits.pids is not None:
         if here.pids:
-            groups.append(_pids_group(f"{here.pids}/{name}", limits.pids, here.version))
+            groups.append(_pids_group(here, name, limits.pids))
         elif os.geteuid() == 0:
             notes.append("no limit of processes: root needs a pids control group, none is writable")
         else:
             process_limit = limits.pids
     if limits.memory_bytes is not None:
         if here.memory:
-            groups.append(_memory_group(f"{here.memory}/{name}", limits.memory_bytes, here.version))
+            groups.append(_memory_group(here, name, limits.memory_bytes))
         else:
             rlimits.append((resource.RLIMIT_DATA, limits.memory_bytes))
             notes.append("memory is limited per process only: no memory control group is writable")
@@ -72,6 +77,27 @@ def plan(limits: ResourceLimits) -> Bounds:
         process_limit=process_limit,
         notes=tuple(notes),
     )
+
+
+def shared_rlimits(bounds: Bounds) -> tuple[tuple[int, int], ...]:
+    """The per-process limits for a command that shares its user with other programs.
+
+    The kernel counts all tasks of the user, so those that run now are added to the limit.
+    """
+    if bounds.process_limit is None:
+        return bounds.rlimits
+    return (*bounds.rlimits, (resource.RLIMIT_NPROC, _tasks_of_user() + bounds.process_limit))
+
+
+def _tasks_of_user() -> int:
+    found = 0
+    user = os.geteuid()
+    with contextlib.suppress(OSError), os.scandir("/proc") as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and entry.stat().st_uid == user:
+                    found += len(os.listdir(f"/proc/{entry.name}/task"))
+    return found
 
 
 @functools.cache
@@ -99,7 +125,13 @@ def controllers() -> Controllers:
     pids = _first(_usable_v1(roots, own, "pids"))
     memory = _first(_usable_v1(roots, own, "memory"))
     if pids or memory:
-        return Controllers(version=1, pids=pids, memory=memory)
+        return Controllers(
+            version=1,
+            pids=pids,
+            memory=memory,
+            pids_home=_home_v1(roots, own, "pids"),
+            memory_home=_home_v1(roots, own, "memory"),
+        )
     return _version_2(roots, own)
 
 
@@ -107,6 +139,13 @@ def _usable_v1(roots: dict[str, str], own: dict[str, str], name: str) -> list[st
     if name not in roots or name not in own:
         return []
     return [path for path in (roots[name] + own[name], roots[name]) if _can_make(path)]
+
+
+def _home_v1(roots: dict[str, str], own: dict[str, str], name: str) -> str:
+    if name not in roots or name not in own:
+        return ""
+    path = (roots[name] + own[name]).rstrip("/")
+    return path if os.path.isdir(path) else roots[name]
 
 
 def _version_2(roots: dict[str, str], own: dict[str, str]) -> Controllers:
@@ -127,6 +166,8 @@ def _version_2(roots: dict[str, str], own: dict[str, str]) -> Controllers:
                 version=2,
                 pids=parent if "pids" in enabled else None,
                 memory=parent if "memory" in enabled else None,
+                pids_home=mine,
+                memory_home=mine,
             )
     return Controllers()
 
@@ -158,30 +199,34 @@ def _first(paths: list[str]) -> str | None:
     return paths[0].rstrip("/") if paths else None
 
 
-def _pids_group(path: str, limit: int, version: int) -> ControlGroup:
-    kill = (("cgroup.kill", "1"),) if version == 2 else ()
+def _pids_group(here: Controllers, name: str, limit: int) -> ControlGroup:
+    kill = (("cgroup.kill", "1"),) if here.version == 2 else ()
     return ControlGroup(
-        path=path,
+        path=f"{here.pids}/{name}",
+        home=here.pids_home,
         settings=(("pids.max", str(limit)),),
         freeze=(("pids.max", "0"), *kill),
         counters=("pids.events",),
     )
 
 
-def _memory_group(path: str, limit: int, version: int) -> ControlGroup:
-    if version == 1:
-        swap = os.path.exists(f"{os.path.dirname(path)}/memory.memsw.limit_in_bytes")
+def _memory_group(here: Controllers, name: str, limit: int) -> ControlGroup:
+    path = f"{here.memory}/{name}"
+    if here.version == 1:
+        swap = os.path.exists(f"{here.memory}/memory.memsw.limit_in_bytes")
         return ControlGroup(
             path=path,
+            home=here.memory_home,
             settings=(
                 ("memory.limit_in_bytes", str(limit)),
                 *((("memory.memsw.limit_in_bytes", str(limit)),) if swap else ()),
             ),
             counters=("memory.oom_control",),
         )
-    swap = os.path.exists(f"{os.path.dirname(path)}/memory.swap.max")
+    swap = os.path.exists(f"{here.memory}/memory.swap.max")
     return ControlGroup(
         path=path,
+        home=here.memory_home,
         settings=(
             ("memory.max", str(limit)),
             ("memory.oom.group", "1"),
@@ -202,6 +247,7 @@ def _merged(groups: list[ControlGroup]) -> tuple[ControlGroup, ...]:
             if before is None
             else ControlGroup(
                 path=group.path,
+                home=group.home,
                 settings=before.settings + group.settings,
                 freeze=before.freeze + group.freeze,
                 counters=before.counters + group.counters,

@@ -45,19 +45,26 @@ def clean(
     A trailing `*` matches the rest of a name. Dangerous variables come through none of the three
     ways, and pagers are off because nobody could leave one.
     """
-    names = (*INHERITED, *allow)
-    found = {name: value for name, value in source.items() if matches(name, names)}
+    inherited = _Names((*INHERITED, *allow))
+    found = {name: value for name, value in source.items() if name in inherited}
     found |= extra or {}
-    found = {name: value for name, value in found.items() if not matches(name, DANGEROUS)}
+    found = {name: value for name, value in found.items() if name not in _DANGEROUS}
     found.setdefault("PATH", DEFAULT_PATH)
     found.setdefault("LANG", "C.UTF-8")
     found.setdefault("TERM", "dumb")
     return found | {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 
 
-def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a variable is named by one of the patterns."""
-    return any(
-        name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
-        for pattern in patterns
-    )
+class _Names:
+    """A set of names, some of which stand for all that begin like them."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        patterns = tuple(patterns)
+        self._exact = frozenset(patterns)
+        self._prefixes = tuple(name[:-1] for name in patterns if name.endswith("*"))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._exact or name.startswith(self._prefixes)
+
+
+_DANGEROUS = _Names(DANGEROUS)

@@ -11,12 +11,11 @@ import contextlib
 import os
 import stat
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bridle.errors import ToolError
 from bridle.sandbox.walk import Place, Root, reach, shown
-from bridle.types.base import Fact
+from bridle.types.base import Fact, Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +44,7 @@ class Entry(Fact, frozen=True):
     kind: EntryKind
 
 
-@dataclass(frozen=True, slots=True)
-class FileAccess:
+class FileAccess(Fixed, frozen=True):
     """Reads and writes below the roots; a relative path starts at the first.
 
     `hidden` are real paths that are refused although they lie below a root. All methods block, and
@@ -94,7 +92,7 @@ class FileAccess:
                 raise ToolError(f"{shown(path)} changed since it was read", kind="stale")
             if not place.name:
                 raise ToolError(f"{shown(path)} is a directory", kind="not_a_file")
-            return self._replace(place, data, before, mode)
+            return _status(place, replace(place, data, before=before, mode=mode))
 
     def delete(self, path: str) -> None:
         """Remove a file, a link (not what it points to) or an empty directory."""
@@ -178,26 +176,6 @@ class FileAccess:
         nearest = max(inside, key=lambda root: len(root.real), default=None)
         return nearest is not None and nearest.writable and not self._hides(real)
 
-    def _replace(
-        self, place: Place, data: bytes, before: os.stat_result | None, mode: int | None
-    ) -> FileStatus:
-        temporary = f".bridle-{os.urandom(12).hex()}.tmp"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        fd = os.open(temporary, flags, 0o600 if before else 0o666, dir_fd=place.directory)
-        try:
-            with open(fd, "wb") as file:
-                file.write(data)
-                file.flush()
-                _keep_owner_and_mode(fd, before, mode)
-                os.rename(
-                    temporary, place.name, src_dir_fd=place.directory, dst_dir_fd=place.directory
-                )
-                return _status(place, os.fstat(fd))
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary, dir_fd=place.directory)
-            raise
-
 
 def file_access(policy: SandboxPolicy, *, temp_at: str | None = "/tmp") -> FileAccess:
     """File access under the same policy as commands.
@@ -213,6 +191,36 @@ def file_access(policy: SandboxPolicy, *, temp_at: str | None = "/tmp") -> FileA
         roots[0] = Root(policy.root, os.path.realpath(policy.root), writable=False)
     hidden = tuple(os.path.realpath(path) for path in policy.hidden)
     return FileAccess(tuple(roots), hidden)
+
+
+def replace(
+    place: Place, data: bytes, *, before: os.stat_result | None, mode: int | None = None
+) -> os.stat_result:
+    """Put a new file at a place, atomically, with the mode and the owner of the one before."""
+    temporary = temporary_name()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(temporary, flags, 0o600 if before else 0o666, dir_fd=place.directory)
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            _keep_owner_and_mode(fd, before, mode)
+            move(place, temporary)
+            return os.fstat(fd)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=place.directory)
+        raise
+
+
+def temporary_name() -> str:
+    """A name that nobody can have guessed."""
+    return f".bridle-{os.urandom(12).hex()}.tmp"
+
+
+def move(place: Place, temporary: str) -> None:
+    """Rename a fresh entry of the same directory over a place."""
+    os.rename(temporary, place.name, src_dir_fd=place.directory, dst_dir_fd=place.directory)
 
 
 def _within(path: str, base: str) -> bool:

@@ -11,8 +11,10 @@ C modules instead of `socket` and `signal` save ten milliseconds of start-up.
 from __future__ import annotations
 
 import _socket
+import gc
 import os
 import select
+import sys
 
 from bridle.sandbox import tree, warden
 
@@ -39,6 +41,7 @@ def serve(control: int, owner: int) -> None:
         _collect(wardens)
         if ready & asked:
             listening = _take(link, wardens, owner_fd)
+            _preload()  # behind the first command, which did not wait for it
 
 
 def _take(link: _socket.socket, wardens: dict[int, int], owner_fd: int) -> bool:
@@ -58,7 +61,13 @@ def _take(link: _socket.socket, wardens: dict[int, int], owner_fd: int) -> bool:
             fds += memoryview(payload[: len(payload) // 4 * 4]).cast("i").tolist()
     for fd in fds:
         os.set_inheritable(fd, False)
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError as error:
+        warden.refuse(fds[0], f"no process can be started: {error.strerror}")
+        for fd in fds[1:]:
+            os.close(fd)
+        return True
     if pid == 0:
         link.close()
         for fd in wardens.values():
@@ -69,6 +78,18 @@ def _take(link: _socket.socket, wardens: dict[int, int], owner_fd: int) -> bool:
         os.close(fd)
     wardens[pid] = tree.watch(pid)
     return True
+
+
+def _preload() -> None:
+    """Import here, once, what wardens and commands would each import for themselves."""
+    if "bridle.sandbox.shadows" not in sys.modules:
+        import resource  # noqa: F401
+
+        from bridle.sandbox import confine, shadows  # noqa: F401
+
+        gc.collect()
+        gc.freeze()
+        gc.disable()
 
 
 def _collect(wardens: dict[int, int]) -> None:

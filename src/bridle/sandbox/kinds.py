@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 import msgspec
@@ -15,6 +14,7 @@ from bridle.ports.sandbox import Launch, Sandbox, SandboxKind
 from bridle.sandbox import cgroups, probe
 from bridle.sandbox.bubblewrap import Bubblewrap
 from bridle.sandbox.environment import clean
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -101,8 +101,7 @@ def _seatbelt(policy: SandboxPolicy, found: Probe) -> Sandbox:
     return Seatbelt(policy=policy, program=found.program)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoShell:
+class NoShell(Fixed, frozen=True, kw_only=True):
     """No command runs at all."""
 
     policy: SandboxPolicy
@@ -123,8 +122,7 @@ class NoShell:
         return ("no-shell: no command runs",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unconfined:
+class Unconfined(Fixed, frozen=True, kw_only=True):
     """Commands with the rights of the user: a clean environment and limits, no confinement."""
 
     policy: SandboxPolicy
@@ -141,7 +139,7 @@ class Unconfined:
             argv=tuple(argv),
             cwd=cwd,
             env=clean(os.environ, allow=self.policy.env, extra=env) | temp,
-            rlimits=bounds.rlimits,
+            rlimits=cgroups.shared_rlimits(bounds),
             groups=bounds.groups,
         )
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from bridle.sandbox.policy import protected_in_git
 from bridle.sandbox.shadows import is_placeholder
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from bridle.ports.sandbox import SandboxPolicy
 
@@ -23,8 +24,7 @@ View = Literal["readable", "writable", "read_only", "hidden"]
 _STRENGTH: dict[View, int] = {"readable": 0, "writable": 1, "read_only": 2, "hidden": 3}
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(Fixed, frozen=True):
     """One path and how it is seen; `is_dir` also says what an absent one would be."""
 
     path: str
@@ -38,7 +38,7 @@ def plan(policy: SandboxPolicy) -> list[Mount]:
 
     An absent path matters only where a command could make it although it is protected.
     """
-    wanted = _wanted(policy)
+    wanted = _wanted(policy, read_only(policy))
     found: dict[str, Mount] = {}
     for path in sorted(wanted):
         view, is_dir = wanted[path]
@@ -57,6 +57,48 @@ def plan(policy: SandboxPolicy) -> list[Mount]:
     return [found[path] for path in sorted(found)]
 
 
+@functools.lru_cache(maxsize=64)
+def writable_roots(policy: SandboxPolicy) -> tuple[str, ...]:
+    """The real directories that may be written, without those that the policy keeps as they are."""
+    kept = {os.path.realpath(path) for path in policy.read_only}
+    roots = [os.path.realpath(path) for path in (policy.root, *policy.writable)]
+    found = [path for path in roots if path not in kept]
+    return (*found, *([os.path.realpath(policy.temp)] if policy.temp else []))
+
+
+def read_only(policy: SandboxPolicy) -> tuple[str, ...]:
+    """What is protected now: a repository made since the policy was, in its parts."""
+    found: list[str] = []
+    for path in policy.read_only:
+        git = path.rstrip("/")
+        if git.endswith("/.git") and os.path.isdir(git) and not is_placeholder(git):
+            found += protected_in_git(git)
+        else:
+            found.append(path)
+    return tuple(found)
+
+
+def is_protected(policy: SandboxPolicy, real: str) -> bool:
+    """Whether a real path is one that a policy keeps as it is: file tools ask before they write."""
+    return lies_in(real, (os.path.realpath(path) for path in read_only(policy)))
+
+
+def kept_in_writable(policy: SandboxPolicy) -> tuple[str, ...]:
+    """What is protected although it lies in a writable directory, by its own name."""
+    return _kept(policy, read_only(policy))
+
+
+@functools.lru_cache(maxsize=64)
+def _kept(policy: SandboxPolicy, protected: tuple[str, ...]) -> tuple[str, ...]:
+    roots = writable_roots(policy)
+    return tuple(path.rstrip("/") for path in protected if lies_in(os.path.realpath(path), roots))
+
+
+def lies_in(path: str, roots: Iterable[str]) -> bool:
+    """Whether a real path is one of the roots or below one."""
+    return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
+
+
 def view_of(path: str, mounts: dict[str, Mount]) -> View | None:
     """How a path is seen by the most specific mount; None is what the system shows."""
     while True:
@@ -69,12 +111,12 @@ def view_of(path: str, mounts: dict[str, Mount]) -> View | None:
 
 
 @functools.lru_cache(maxsize=64)
-def _wanted(policy: SandboxPolicy) -> dict[str, tuple[View, bool]]:
+def _wanted(policy: SandboxPolicy, protected: tuple[str, ...]) -> dict[str, tuple[View, bool]]:
     """The view of each real path, and whether an absent one would be a directory."""
     groups: tuple[tuple[View, tuple[str, ...]], ...] = (
         ("readable", policy.readable),
         ("writable", (policy.root, *policy.writable)),
-        ("read_only", policy.read_only),
+        ("read_only", protected),
         ("hidden", policy.hidden),
     )
     wanted: dict[str, tuple[View, bool]] = {}

@@ -111,7 +111,7 @@ def git_paths(root: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
     dot_git = os.path.join(root, ".git")
     if os.path.isdir(dot_git):
-        return (), _protected_in(dot_git)
+        return (), protected_in_git(dot_git)
     if not os.path.isfile(dot_git):
         return (), (dot_git + "/",)
     directory = os.path.join(root, _line(dot_git).removeprefix("gitdir:").strip())
@@ -120,10 +120,11 @@ def git_paths(root: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return (), (dot_git,)
     common = os.path.realpath(os.path.join(directory, _line(os.path.join(directory, "commondir"))))
     protected = [os.path.join(directory, name) for name in ("commondir", "gitdir")]
-    return (common,), (dot_git, *protected, *_protected_in(common))
+    return (common,), (dot_git, *protected, *protected_in_git(common))
 
 
-def _protected_in(git_directory: str) -> tuple[str, ...]:
+def protected_in_git(git_directory: str) -> tuple[str, ...]:
+    """What of a repository makes git run something, or read another configuration."""
     found = [os.path.join(git_directory, "hooks") + "/", os.path.join(git_directory, "config")]
     for name in ("config.worktree", "commondir"):
         path = os.path.join(git_directory, name)
@@ -132,7 +133,7 @@ def _protected_in(git_directory: str) -> tuple[str, ...]:
     modules = os.path.join(glob.escape(git_directory), "modules")
     for depth in ("*", "*/*"):
         for module in glob.glob(os.path.join(modules, depth, "HEAD")):
-            found += _protected_in(os.path.dirname(module))
+            found += protected_in_git(os.path.dirname(module))
     return tuple(found)
 
 

@@ -59,8 +59,11 @@ def landlock() -> Probe:
     """Whether the kernel restricts file access for a process that asks for it."""
     if sys.platform != "linux":
         return Probe(available=False, problem="Landlock exists on Linux only")
+    from bridle.sandbox import seccomp
     from bridle.sandbox.confine import landlock_version
 
+    if not seccomp.supported():
+        return Probe(available=False, problem="no seccomp filter for this processor")
     version = landlock_version()
     if version < 3:
         problem = f"the kernel's Landlock is missing or too old (version {version}, need 3)"
@@ -73,7 +76,7 @@ def landlock() -> Probe:
 def seatbelt() -> Probe:
     """Whether macOS can run a command under a profile."""
     program = "/usr/bin/sandbox-exec"
-    if sys.platform != "darwin":
+    if not os.path.exists(program):
         return Probe(available=False, problem="seatbelt exists on macOS only")
     said = _try(program, "-p", "(version 1)(allow default)", "/usr/bin/true")
     return Probe(available=not said, program=program, problem=said)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import codecs
 import contextlib
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import anyio
 
 from bridle.errors import RunError, ToolError
 from bridle.ports.processes import Exit
+from bridle.sandbox.groups import only
 from bridle.sandbox.output import Capture
 from bridle.sandbox.spawn import Link
 
@@ -191,7 +193,7 @@ class Conversation:
                 tasks.start_soon(listen)
                 await process.wait()
         except BaseExceptionGroup as group:
-            error = _only(group)
+            error = only(group)
         if error is not None:
             raise error
 
@@ -221,14 +223,6 @@ class _TooMuch(Exception):
     """The command said more than it may."""
 
 
-def _only(group: BaseExceptionGroup) -> BaseException:
-    """The one error in a group of one; else the group."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
-
-
 def explain(
     killed: Killed | None, ended: Exit, timeout: float | None, output: OutputLimits
 ) -> tuple[str, ...]:
@@ -240,13 +234,13 @@ def explain(
         case "output":
             notes.append(f"The command was ended: it wrote more than {output.total:,} bytes.")
         case "memory":
-            notes.append("The command reached its memory limit and was killed.")
-        case "aborted" | None:
+            notes.append("The command reached its memory limit, and a process of it was killed.")
+        case None:
             pass
     if any(ended.counters.get(name) for name in ("pids.events:max",)):
         notes.append("The command reached its limit of processes; it could not start more.")
-    if ended.code == -25:
+    if ended.code in (-signal.SIGXFSZ, 128 + signal.SIGXFSZ):
         notes.append("The command reached the limit for the size of a file.")
-    if ended.code == -24:
+    if ended.code in (-signal.SIGXCPU, 128 + signal.SIGXCPU):
         notes.append("The command reached its limit of processor time.")
     return tuple(notes)

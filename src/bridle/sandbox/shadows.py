@@ -1,7 +1,7 @@
 """Protected paths around one command: placeholders for absent ones, and putting back.
 
 Runs in the warden, so that it is undone even when we are killed. A placeholder is an empty
-directory with a time that nobody uses: git and `find -type f` do not see it, and a mount on it can
+directory with a mode that nobody uses: git and `find -type f` do not see it, and a mount on it can
 neither be replaced nor renamed. Who stands on it holds a shared lock, so the last one to leave
 removes it, across processes. What is put back never destroys: the command's version stays beside
 it under the name `….refused`.
@@ -9,18 +9,18 @@ it under the name `….refused`.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import stat
-from functools import partial
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # typing itself costs more than this module
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-MARK = 1_111_111_111_111_111_111
-"""The modification time of a placeholder, in nanoseconds."""
+MARK = 0o1500
+"""The mode of a placeholder, which it has from its first moment."""
+
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Content = bytes | str | dict[str, tuple[int, bytes]] | None
 """A file, the target of a link, the files of a directory, or nothing."""
@@ -30,36 +30,45 @@ MAX_BYTES = 8 * 1024 * 1024
 
 def stand(shadows: Sequence[str], guarded: Sequence[str]) -> Callable[[], list[str]]:
     """Put placeholders up and remember what is guarded; the result undoes it and says what."""
-    held = [fd for path in shadows if (fd := _raise(path)) is not None]
-    saved = {path: _content(path) for path in guarded}
-    return partial(_undo, shadows, held, saved)
+    held: list[int] = []
+    try:
+        held.extend(fd for path in shadows if (fd := _raise(path)) is not None)
+        saved = {path: _content(path) for path in guarded}
+    except BaseException:
+        _undo(shadows, held, {})
+        raise
+    return lambda: _undo(shadows, held, saved)
 
 
 def is_placeholder(path: str) -> bool:
-    """Whether what stands there is ours and empty."""
+    """Whether what stands there is ours; one that is not empty cannot be removed anyway."""
     try:
-        status = os.lstat(path)
+        return _is_marked(os.lstat(path))
     except OSError:
         return False
-    ours = status.st_mtime_ns == MARK and stat.S_ISDIR(status.st_mode)
-    return ours and not os.listdir(path)
+
+
+def _is_marked(status: os.stat_result) -> bool:
+    return stat.S_ISDIR(status.st_mode) and stat.S_IMODE(status.st_mode) == MARK
 
 
 def _raise(path: str) -> int | None:
-    for _ in range(20):
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(path, 0o755)
-            os.utime(path, ns=(MARK, MARK))
-        if not is_placeholder(path):
-            return None  # somebody made the real thing meanwhile
+    """Put a placeholder up and hold it; None when somebody made the real thing meanwhile."""
+    for _ in range(100):
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except FileNotFoundError:
-            continue
+            if not _inode(path):
+                os.mkdir(path, MARK)
+            fd = os.open(path, _OPEN)
+        except (FileExistsError, FileNotFoundError):
+            continue  # somebody was faster
+        except OSError:
+            return None
+        if not _is_marked(os.fstat(fd)):
+            os.close(fd)
+            return None
         fcntl.flock(fd, fcntl.LOCK_SH)
-        with contextlib.suppress(FileNotFoundError):
-            if os.lstat(path).st_ino == os.fstat(fd).st_ino:
-                return fd
+        if _inode(path) == os.fstat(fd).st_ino:
+            return fd
         os.close(fd)
     raise OSError(f"cannot protect {path}: it comes and goes")
 
@@ -68,18 +77,27 @@ def _undo(paths: Sequence[str], held: list[int], saved: dict[str, Content]) -> l
     for fd in held:
         os.close(fd)
     for path in paths:
-        with contextlib.suppress(OSError):
+        try:
             _lower(path)
+        except OSError:  # held by another command, or not empty, or gone
+            continue
     return [note for path, before in saved.items() if (note := _put_back(path, before))]
 
 
+def _inode(path: str) -> int:
+    try:
+        return os.lstat(path).st_ino
+    except OSError:
+        return 0
+
+
 def _lower(path: str) -> None:
-    if not is_placeholder(path):
-        return
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    """Remove a placeholder that nobody holds any more."""
+    fd = os.open(path, _OPEN)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if is_placeholder(path) and os.lstat(path).st_ino == os.fstat(fd).st_ino:
+        held = os.fstat(fd)
+        if _is_marked(held) and _inode(path) == held.st_ino:
             os.rmdir(path)
     finally:
         os.close(fd)

@@ -34,7 +34,8 @@ class Keeper:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._control: socket.socket | None = None
-        self._pid = 0
+        self.pid = 0
+        """Of the running keeper; 0 before the first command."""
         self._owner = 0
 
     def hand_over(self, fds: Sequence[int]) -> None:
@@ -65,7 +66,7 @@ class Keeper:
         source = str(Path(__file__).parents[2])
         null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
         try:
-            self._pid = os.posix_spawn(
+            self.pid = os.posix_spawn(
                 sys.executable,
                 [sys.executable, "-I", "-S", "-c", _BOOT, source, str(os.getpid())],
                 {},
@@ -81,7 +82,7 @@ class Keeper:
             self._control.close()
             self._control = None
             with contextlib.suppress(ChildProcessError):
-                os.waitpid(self._pid, os.WNOHANG)
+                os.waitpid(self.pid, os.WNOHANG)
 
 
 KEEPER = Keeper()
@@ -111,7 +112,9 @@ class Link:
                 "env": launch.env,
                 "cwd": launch.cwd,
                 "rlimits": list(launch.rlimits),
-                "groups": [(g.path, g.settings, g.freeze, g.counters) for g in launch.groups],
+                "groups": [
+                    (g.path, g.home, g.settings, g.freeze, g.counters) for g in launch.groups
+                ],
                 "confinement": _plain(launch),
                 "shadows": list(launch.shadows),
                 "guarded": list(launch.guarded),
@@ -123,6 +126,8 @@ class Link:
                 data = data[self._socket.send(data) :]
             except BlockingIOError:
                 await anyio.wait_writable(self._socket)
+            except OSError:
+                return  # refused; `receive` says why
 
     async def receive(self) -> dict[str, Any] | None:
         """The next message of the warden; None when it is gone."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import anyio
@@ -14,6 +13,7 @@ from bridle.ports.processes import OutputLimits, ProcessResult
 from bridle.ports.sandbox import Launch
 from bridle.sandbox.environment import clean
 from bridle.sandbox.running import Conversation, Running, explain
+from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -25,8 +25,7 @@ DEFAULT_OUTPUT = OutputLimits()
 OUT_OF_MEMORY = ("memory.oom_control:oom_kill", "memory.events:oom_kill")
 
 
-@dataclass(frozen=True, slots=True)
-class Supervisor:
+class Supervisor(Fixed, frozen=True):
     """Runs commands through the keeper; any number of supervisors share the one keeper."""
 
     async def run(
@@ -50,7 +49,8 @@ class Supervisor:
                 ended = await talk.hold(process, timeout)
         finally:
             talk.close()
-        if talk.killed is None and any(ended.counters.get(name) for name in OUT_OF_MEMORY):
+        out_of_memory = any(ended.counters.get(name) for name in OUT_OF_MEMORY)
+        if talk.killed is None and ended.code != 0 and out_of_memory:
             talk.killed = "memory"
         out, err = talk.captures["stdout"], talk.captures["stderr"]
         problems = tuple(problem for problem in (out.problem, err.problem) if problem)

@@ -11,16 +11,19 @@ import ctypes
 import os
 import select
 import sys
-from typing import Any
+
+TYPE_CHECKING = False  # typing itself costs more than this module
+if TYPE_CHECKING:
+    from typing import Any
+
+    Reaped = dict[int, tuple[int, Any]]
+    """Wait status and resource usage of each process that was collected."""
 
 PR_SET_CHILD_SUBREAPER = 36
 SIGKILL = 9
 SIGSTOP = 19 if sys.platform == "linux" else 17
 LINUX = sys.platform == "linux"
 libc = ctypes.CDLL(None)
-
-Reaped = dict[int, tuple[int, Any]]
-"""Wait status and resource usage of each process that was collected."""
 
 
 def adopt_orphans() -> None:
@@ -58,7 +61,7 @@ def end(*, spare: frozenset[int] = frozenset()) -> Reaped:
     another user) or does not die within ten seconds (stuck in the kernel) is left.
     """
     found: Reaped = {}
-    for attempt in range(500):
+    for attempt in range(150):
         stopped: set[int] = set()
         while fresh := descendants(spare) - stopped:
             spare |= {pid for pid in fresh if not _signal(pid, SIGSTOP)}
@@ -66,10 +69,22 @@ def end(*, spare: frozenset[int] = frozenset()) -> Reaped:
         for pid in stopped - spare:
             _signal(pid, SIGKILL)
         found |= reap()
-        if not descendants(spare):
+        left = descendants(spare)
+        if not left:
             break
-        select.select([], [], [], min(0.02, attempt / 1000))
+        _await_end(left, milliseconds=5 + attempt)
     return found
+
+
+def _await_end(pids: set[int], *, milliseconds: int) -> None:
+    """Sleep until one of these processes ends, or a moment has passed."""
+    fds = [fd for pid in pids if (fd := watch(pid)) >= 0]
+    poller = select.poll()
+    for fd in fds:
+        poller.register(fd, select.POLLIN)
+    poller.poll(min(milliseconds, 100))
+    for fd in fds:
+        os.close(fd)
 
 
 def descendants(spare: frozenset[int] = frozenset()) -> set[int]:

@@ -11,10 +11,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bridle.errors import ToolError
+from bridle.types.base import Fixed, Moving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +25,7 @@ MAX_LINKS = 40
 _DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(Fixed, frozen=True):
     """A directory that file tools may see: `at` is its name for the reader, `real` where it is."""
 
     at: str
@@ -32,8 +33,7 @@ class Root:
     writable: bool = True
 
 
-@dataclass(slots=True)
-class Place:
+class Place(Moving):
     """An open directory and a name in it: where a path leads. The name is never a link.
 
     An empty name is the directory itself.
@@ -64,8 +64,7 @@ class Place:
             return None
 
 
-@dataclass(slots=True)
-class _Walk:
+class _Walk(Moving):
     """The state of one walk: open directories from a root down, and what is still to go."""
 
     roots: Sequence[Root]
@@ -74,8 +73,8 @@ class _Walk:
     follow_last: bool
     root: Root
     todo: list[str]
-    parts: list[str] = field(default_factory=list)
-    fds: list[int] = field(default_factory=list)
+    parts: list[str] = msgspec.field(default_factory=list)
+    fds: list[int] = msgspec.field(default_factory=list)
     links: int = 0
 
     def go(self) -> Place:

@@ -13,15 +13,16 @@ import _socket
 import marshal
 import os
 import select
-from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
 
 from bridle.sandbox import tree
 
+TYPE_CHECKING = False  # typing itself costs more than this module
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG = 1
+DEFAULT_SIGNALS = (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGINT)
 
 
 def keep(link_fd: int, fds: list[int], owner_fd: int) -> NoReturn:
@@ -31,6 +32,8 @@ def keep(link_fd: int, fds: list[int], owner_fd: int) -> NoReturn:
     try:
         tree.adopt_orphans()
         request = _receive(link)
+        if _ready({link.fileno(), owner_fd}, 0):
+            os._exit(0)  # whoever asked is gone already
         report = _supervise(request, link, fds, owner_fd, undo)
         report["notes"] = _clean_up(undo)
         _send(link, report)
@@ -42,6 +45,13 @@ def keep(link_fd: int, fds: list[int], owner_fd: int) -> NoReturn:
         os._exit(0)
 
 
+def refuse(link_fd: int, why: str) -> None:
+    """Tell the one who asked that there will be no command."""
+    link = _socket.socket(fileno=link_fd)
+    _send(link, {"error": why})
+    link.close()
+
+
 def _supervise(
     request: dict[str, Any],
     link: _socket.socket,
@@ -49,29 +59,28 @@ def _supervise(
     owner_fd: int,
     undo: list[Callable[[], list[str]]],
 ) -> dict[str, Any]:
-    for path, settings, *_ in request["groups"]:
+    for path, _home, settings, *_ in request["groups"]:
         os.mkdir(path)
-        undo.append(partial(_remove_group, path))
+        undo.append(_removal(path))
         for name, value in settings:
             _write(f"{path}/{name}", value)
     if request["shadows"] or request["guarded"]:
         from bridle.sandbox import shadows
 
         undo.append(shadows.stand(request["shadows"], request["guarded"]))
-    told, tell = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        _become(request, fds, tell)
-    for fd in (*fds, tell):
+    start = _fork if request["confinement"] else _spawn
+    pid, failure = start(request, fds, {link.fileno(), owner_fd})
+    for fd in fds:
         os.close(fd)
-    failure = _failure(told, link, owner_fd)
+    ended: tree.Reaped = {}
     if failure is None:
         _send(link, {"pid": pid})
-        _wait(pid, link, owner_fd)
-    for path, _settings, freeze, _names in request["groups"]:
+        ended = _wait(pid, link, owner_fd)
+    for path, _home, _settings, freeze, _names in request["groups"]:
         for name, value in freeze:
-            _write(f"{path}/{name}", value)
-    status, usage = tree.end().get(pid, (tree.SIGKILL, None))
+            _try_write(f"{path}/{name}", value)
+    ended |= tree.end()
+    status, usage = ended.get(pid, (tree.SIGKILL, None))
     if failure:
         return {"failed": failure}
     return {
@@ -82,13 +91,66 @@ def _supervise(
     }
 
 
-def _failure(told: int, link: _socket.socket, owner_fd: int) -> str | None:
-    """Why the command could not be executed; None once it is, which closes the pipe."""
-    if not _ready({told, link.fileno(), owner_fd}) & {told}:
-        return "nobody waits for it"
+def _spawn(request: dict[str, Any], fds: list[int], links: set[int]) -> tuple[int, str | None]:
+    """Start a command that inherits all it needs; cheaper than a fork of this process.
+
+    The warden joins the command's groups for that moment. The command dies with the warden all
+    the same: the keeper inherits it then, and ends it.
+    """
+    try:
+        for path, *_ in request["groups"]:
+            _write(f"{path}/cgroup.procs", "0")
+        if tree.LINUX:
+            _write("/proc/self/oom_score_adj", "500")
+        os.chdir(request["cwd"])
+        program = _find(request["argv"][0], request["env"])
+        high, tell = _move_up(fds, fds[0])
+        os.close(tell)
+        _limit(request["rlimits"])
+        pid = os.posix_spawn(
+            program,
+            request["argv"],
+            request["env"],
+            file_actions=[(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(high)],
+            setsid=True,
+            setsigmask=(),
+            setsigdef=DEFAULT_SIGNALS,
+        )
+    except NotImplementedError:  # a system that cannot give a spawned process its own session
+        return _fork(request, fds, links)
+    except OSError as error:
+        return 0, error.strerror or str(error)
+    finally:
+        for _path, home, *_ in request["groups"]:
+            _write(f"{home}/cgroup.procs", "0")
+    for fd in high:
+        os.close(fd)
+    return pid, None
+
+
+def _find(program: str, env: dict[str, str]) -> str:
+    """Where a program lies, by the command's own PATH."""
+    if "/" in program:
+        return program
+    for directory in env.get("PATH", os.defpath).split(":"):
+        path = f"{directory or '.'}/{program}"
+        if os.access(path, os.X_OK) and not os.path.isdir(path):
+            return path
+    raise FileNotFoundError(2, "No such file or directory")
+
+
+def _fork(request: dict[str, Any], fds: list[int], links: set[int]) -> tuple[int, str | None]:
+    """Start a command that joins groups or confines itself first."""
+    told, tell = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _become(request, fds, tell)
+    os.close(tell)
+    if told not in _ready({told, *links}):
+        return pid, "nobody waits for it"
     text = os.read(told, 4096).decode("utf-8", "replace")
     os.close(told)
-    return text or None
+    return pid, text or None
 
 
 def _become(request: dict[str, Any], fds: list[int], tell: int) -> NoReturn:
@@ -103,10 +165,12 @@ def _become(request: dict[str, Any], fds: list[int], tell: int) -> NoReturn:
         os.setsid()
         for path, *_ in request["groups"]:
             _write(f"{path}/cgroup.procs", "0")
-        tell = _arrange(fds, tell)
+        high, tell = _move_up(fds, tell)
+        for number, fd in enumerate(high):
+            os.dup2(fd, number, inheritable=True)
         _limit(request["rlimits"])
         os.chdir(request["cwd"])
-        for number in (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGINT):
+        for number in DEFAULT_SIGNALS:
             _signal.signal(number, _signal.SIG_DFL)
         _signal.pthread_sigmask(_signal.SIG_SETMASK, [])
         if request["confinement"]:
@@ -120,15 +184,13 @@ def _become(request: dict[str, Any], fds: list[int], tell: int) -> NoReturn:
         os._exit(127)
 
 
-def _arrange(fds: list[int], tell: int) -> int:
-    """Put the descriptors at 0, 1, 2, …; the pipe moves out of their way and closes on exec."""
+def _move_up(fds: list[int], tell: int) -> tuple[list[int], int]:
+    """Copies of descriptors above the numbers that they are to get; closed on exec."""
     import fcntl
 
     base = len(fds) + 8
     high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, base) for fd in (*fds, tell)]
-    for number, fd in enumerate(high[:-1]):
-        os.dup2(fd, number, inheritable=True)
-    return high[-1]
+    return high[:-1], high[-1]
 
 
 def _limit(limits: list[tuple[int, int]]) -> None:
@@ -139,19 +201,22 @@ def _limit(limits: list[tuple[int, int]]) -> None:
     for kind, value in limits:
         _soft, hard = resource.getrlimit(kind)
         limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (limit, limit))
+        last = limit + 1 if kind == resource.RLIMIT_CPU and limit != hard else limit
+        resource.setrlimit(kind, (limit, last))  # a signal that names the limit, then the end
 
 
-def _wait(pid: int, link: _socket.socket, owner_fd: int) -> None:
+def _wait(pid: int, link: _socket.socket, owner_fd: int) -> tree.Reaped:
     """Wait until the command ends, the link closes or our owner is gone."""
     child_fd = tree.watch(pid)
     if child_fd >= 0:
         _ready({link.fileno(), owner_fd, child_fd})
         os.close(child_fd)
-        return
+        return {}
     while not _ready({link.fileno(), owner_fd}, 20):
-        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            return
+        done, status, usage = os.wait4(pid, os.WNOHANG)
+        if done:
+            return {pid: (status, usage)}
+    return {}
 
 
 def _ready(fds: set[int], milliseconds: int | None = None) -> set[int]:
@@ -163,7 +228,7 @@ def _ready(fds: set[int], milliseconds: int | None = None) -> set[int]:
 
 def _counters(groups: list[Any]) -> dict[str, int]:
     found: dict[str, int] = {}
-    for path, _settings, _freeze, names in groups:
+    for path, _home, _settings, _freeze, names in groups:
         for name in names:
             try:
                 with open(f"{path}/{name}") as file:
@@ -175,17 +240,20 @@ def _counters(groups: list[Any]) -> dict[str, int]:
     return found
 
 
-def _remove_group(path: str) -> list[str]:
-    for _ in range(100):
-        try:
-            os.rmdir(path)
-        except FileNotFoundError:
-            break
-        except OSError:  # the last process is gone for us before it is for the group
-            select.select([], [], [], 0.005)
-        else:
-            break
-    return []
+def _removal(path: str) -> Callable[[], list[str]]:
+    def remove() -> list[str]:
+        for _ in range(100):
+            try:
+                os.rmdir(path)
+            except FileNotFoundError:
+                break
+            except OSError:  # the last process is gone for us before it is for the group
+                select.select([], [], [], 0.005)
+            else:
+                break
+        return []
+
+    return remove
 
 
 def _clean_up(undo: list[Callable[[], list[str]]]) -> list[str]:
@@ -198,6 +266,13 @@ def _clean_up(undo: list[Callable[[], list[str]]]) -> list[str]:
 def _write(path: str, text: str) -> None:
     with open(path, "w") as file:
         file.write(text)
+
+
+def _try_write(path: str, text: str) -> None:
+    try:
+        _write(path, text)
+    except OSError:  # an older kernel, or a group that is gone
+        return
 
 
 def _receive(link: _socket.socket) -> dict[str, Any]:

@@ -2,40 +2,61 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from bridle.models.endpoints import ProviderConfig
+from bridle.permissions.compile import from_execution_policy
+from bridle.types.base import Fixed
 from bridle.types.limits import Limits
 from bridle.types.permissions import Policy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bridle.ports.sandbox import Network
     from bridle.spec.model import HarnessSpec
 
-WRITING_TOOLS = ("write_file",)
+TUNING = (
+    "temperature",
+    "reasoning",
+    "context_window",
+    "max_output_tokens",
+    "tool_call_format",
+    "history",
+    "max_steps",
+)
+WRITING_TOOLS = ("write_file", "edit_file", "multi_edit")
 SHELL_TOOLS = ("bash",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compiled:
+class Compiled(Fixed, frozen=True, kw_only=True):
     """What a spec means."""
 
     name: str
     model: str | None
+    fallbacks: tuple[str, ...]
+    profile: str | None
+    pack: str | None
+    tuning: dict[str, Any]
+    providers: dict[str, ProviderConfig]
     policy: Policy
     limits: Limits
     sandbox: str
+    network: Network
     checks: bool
     tools: bool
 
 
-def compile_spec(spec: HarnessSpec, *, root: str | None = None) -> Compiled:
-    """Compile a spec; a flavor without tools has none, rather than having them masked."""
-    execution = spec.execution_policy
-    removed: dict[str, str] = {}
-    if not execution.allow_write:
-        removed |= dict.fromkeys(WRITING_TOOLS, "execution_policy.allow_write is false")
-    if not execution.allow_shell:
-        removed |= dict.fromkeys(SHELL_TOOLS, "execution_policy.allow_shell is false")
+def compile_spec(
+    spec: HarnessSpec, *, root: str | None = None, at: Callable[[str], str | None] | None = None
+) -> Compiled:
+    """Compile a spec; a flavor without tools has none, rather than having them masked.
+
+    `at` tells the file and line of a field, so that every decision can name where it was written.
+    """
     section = spec.limits
     given = {
         name: getattr(section, name)
@@ -45,9 +66,71 @@ def compile_spec(spec: HarnessSpec, *, root: str | None = None) -> Compiled:
     return Compiled(
         name=spec.name,
         model=spec.model_policy.primary,
-        policy=Policy(profile=execution.approval_profile, removed=removed, root=root),
+        fallbacks=tuple(spec.model_policy.fallbacks),
+        profile=spec.model_policy.profile,
+        pack=spec.model_policy.pack,
+        tuning={name: getattr(spec.model_policy, name) for name in TUNING},
+        providers=_providers(spec),
+        policy=_policy(spec, root, at or (lambda _field: None)),
         limits=Limits(**given),
-        sandbox=execution.sandbox,
+        sandbox=spec.execution_policy.sandbox,
+        network=_network(spec),
         checks=spec.checks.enabled,
         tools=spec.flavor == "coding",
     )
+
+
+def _policy(spec: HarnessSpec, root: str | None, at: Callable[[str], str | None]) -> Policy:
+    execution = spec.execution_policy
+    rules = from_execution_policy(
+        allow_read=execution.allow_read,
+        allow_write=execution.allow_write,
+        allow_shell=execution.allow_shell,
+        allow_network=execution.allow_network or bool(execution.allowed_hosts),
+        allowed_commands=execution.allowed_commands,
+        denied_commands=execution.denied_commands,
+        categories=execution.categories,
+        permissions=execution.permissions,
+        at=lambda key: at(f"execution_policy.{key}"),
+    )
+    return Policy(
+        profile=execution.approval_profile,
+        rules=rules,
+        removed=_removed(spec),
+        root=root,
+        home=str(Path.home()),
+        readable=tuple(execution.readable),
+        writable=tuple(execution.writable),
+        hosts=tuple(execution.allowed_hosts) or None,
+        only_commands=tuple(execution.allowed_commands),
+    )
+
+
+def _removed(spec: HarnessSpec) -> dict[str, str]:
+    """Tools that are not offered at all, and why."""
+    execution = spec.execution_policy
+    removed: dict[str, str] = {}
+    for allowed, tools, field in (
+        (execution.allow_write, WRITING_TOOLS, "allow_write"),
+        (execution.allow_shell, SHELL_TOOLS, "allow_shell"),
+    ):
+        if not allowed:
+            removed |= dict.fromkeys(tools, f"execution_policy.{field} is false")
+    return removed
+
+
+def _providers(spec: HarnessSpec) -> dict[str, ProviderConfig]:
+    """Where providers are reached; `base_url` is that of the primary model's provider."""
+    policy = spec.model_policy
+    providers = dict(policy.providers)
+    if policy.base_url is not None:
+        name = (policy.primary or "openai/").partition("/")[0]
+        own = providers.get(name, ProviderConfig())
+        providers[name] = msgspec.structs.replace(own, base_url=policy.base_url)
+    return providers
+
+
+def _network(spec: HarnessSpec) -> Network:
+    if spec.execution_policy.allowed_hosts:
+        return "hosts"
+    return "on" if spec.execution_policy.allow_network else "off"

@@ -6,13 +6,15 @@ import re
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
-import yaml
 
 from bridle.errors import SpecError, suggest
 from bridle.spec.model import HarnessSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    import yaml
 
 SPEC_NAME = "harness.yaml"
 MAX_BYTES = 1_000_000
@@ -26,6 +28,22 @@ def find_spec(directory: Path) -> Path | None:
     return candidate if candidate.is_file() else None
 
 
+def field_lines(path: Path) -> Callable[[str], str | None]:
+    """Tells `file:line` of a field, such as `execution_policy.permissions[0]`."""
+    import yaml
+
+    node = yaml.compose(path.read_text("utf-8"), Loader=yaml.SafeLoader)
+    lines = _lines(node) if node is not None else {}
+
+    def at(field: str) -> str | None:
+        names = re.findall(r"([^.\[\]]+)|\[(\d+)\]", field)
+        place: Place = tuple(int(index) if index else name for name, index in names)
+        line = _nearest(lines, place)
+        return f"{path}:{line}" if line is not None else None
+
+    return at
+
+
 def load_spec(path: Path) -> HarnessSpec:
     """Read and validate a spec."""
     try:
@@ -37,6 +55,8 @@ def load_spec(path: Path) -> HarnessSpec:
 
 def parse_spec(text: str, *, file: str) -> HarnessSpec:
     """Validate the text of a spec."""
+    import yaml
+
     if len(text) > MAX_BYTES:
         raise SpecError(f"is larger than {MAX_BYTES} bytes", file=file)
     try:
@@ -62,6 +82,8 @@ def parse_spec(text: str, *, file: str) -> HarnessSpec:
 
 def _lines(node: yaml.Node, at: Place = ()) -> dict[Place, int]:
     """The line of every field."""
+    import yaml
+
     lines: dict[Place, int] = {at: node.start_mark.line + 1}
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:

@@ -6,6 +6,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from bridle.models.endpoints import ProviderConfig
+from bridle.types.permissions import Permission
+
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Amount = Annotated[float, msgspec.Meta(gt=0)]
 
@@ -15,9 +18,21 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class ModelPolicy(Section, frozen=True, kw_only=True):
-    """Which model answers."""
+    """Which model answers, and how it is used."""
 
     primary: str | None = None
+    fallbacks: list[str] = []
+    profile: str | None = None
+    pack: str | None = None
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
+    reasoning: Literal["off", "low", "medium", "high"] | None = None
+    context_window: Positive | None = None
+    max_output_tokens: Positive | None = None
+    tool_call_format: Literal["native", "strict-json", "prompt"] | None = None
+    history: Positive | None = None
+    max_steps: Positive | None = None
+    base_url: str | None = None
+    providers: dict[str, ProviderConfig] = {}
 
 
 class ExecutionPolicy(Section, frozen=True, kw_only=True):
@@ -27,8 +42,17 @@ class ExecutionPolicy(Section, frozen=True, kw_only=True):
         "auto", "bubblewrap", "landlock", "seatbelt", "none", "read-only", "no-shell", "local"
     ] = "auto"
     approval_profile: Literal["strict", "balanced", "auto-edit", "yolo", "deny"] = "balanced"
+    allow_read: bool = True
     allow_write: bool = True
     allow_shell: bool = True
+    allow_network: bool = False
+    writable: list[str] = []
+    readable: list[str] = []
+    allowed_commands: list[str] = []
+    denied_commands: list[str] = []
+    allowed_hosts: list[str] = []
+    categories: dict[str, str] = {}
+    permissions: list[Permission] = []
 
 
 class LimitsSection(Section, frozen=True, kw_only=True):
@@ -39,6 +63,14 @@ class LimitsSection(Section, frozen=True, kw_only=True):
     max_steps: Positive | None = None
     timeout: Amount | None = None
     max_tool_calls: Positive | None = None
+
+
+class PolicyTest(Section, frozen=True, kw_only=True):
+    """A call, and what the policy must decide about it."""
+
+    call: str
+    expect: Literal["allow", "notify", "ask", "deny"]
+    because: str | None = None
 
 
 class ChecksSection(Section, frozen=True, kw_only=True):
@@ -58,3 +90,4 @@ class HarnessSpec(Section, frozen=True, kw_only=True):
     execution_policy: ExecutionPolicy = ExecutionPolicy()
     limits: LimitsSection = LimitsSection()
     checks: ChecksSection = ChecksSection()
+    policy_tests: list[PolicyTest] = []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -12,7 +12,6 @@ from typing import (
     TypeAlias,
     TypeVar,
     get_origin,
-    get_type_hints,
     overload,
 )
 
@@ -20,8 +19,9 @@ import anyio.to_thread
 import msgspec
 
 from bridle.errors import ToolError, UserError
-from bridle.ports.tools import CallScope, Outcome, Suspended
-from bridle.tools.schema import Parameters
+from bridle.ports.tools import CallScope, Outcome, Recorded, Suspended
+from bridle.tools.schema import Parameters, hints_of
+from bridle.types.base import Fixed
 from bridle.types.tools import CATEGORIES, CallFacts, Category, Done, Effect, Failed, ToolSpec
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ Of: TypeAlias = V | Callable[[dict[str, Any]], V]
 """A value, or a function of the call's arguments."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolContext(Generic[Deps]):
+class ToolContext(Fixed, Generic[Deps], frozen=True, kw_only=True):
     """What a tool knows of its call.
 
     `key` is the same when the call is run again after a crash: use it to make an effect happen
@@ -47,7 +46,7 @@ class ToolContext(Generic[Deps]):
     key: str
     repeated: bool = False
     deps: Deps | None = None
-    values: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = msgspec.field(default_factory=dict)
     scope: CallScope
 
     def progress(self, text: str) -> None:
@@ -55,8 +54,7 @@ class ToolContext(Generic[Deps]):
         self.scope.progress(text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class Tool(Fixed, frozen=True, kw_only=True):
     """A tool with its attributes; what is omitted is taken as unsafe."""
 
     name: str
@@ -73,7 +71,9 @@ class Tool:
     paths: Callable[[dict[str, Any]], tuple[str, ...]] | None = None
     hosts: Callable[[dict[str, Any]], tuple[str, ...]] | None = None
     command: Callable[[dict[str, Any]], str | None] | None = None
+    cwd: Callable[[dict[str, Any]], str | None] | None = None
     asks_user: bool = False
+    delegates: bool = False
 
     @property
     def spec(self) -> ToolSpec:
@@ -114,7 +114,9 @@ class Tool:
             paths=self.paths(args) if self.paths else (),
             hosts=self.hosts(args) if self.hosts else (),
             command=self.command(args) if self.command else None,
+            cwd=self.cwd(args) if self.cwd else None,
             asks_user=self.asks_user,
+            delegates=self.delegates,
         )
 
     def _hint(self) -> str:
@@ -145,7 +147,9 @@ def tool(
     paths: Callable[[dict[str, Any]], tuple[str, ...]] | None = None,
     hosts: Callable[[dict[str, Any]], tuple[str, ...]] | None = None,
     command: Callable[[dict[str, Any]], str | None] | None = None,
+    cwd: Callable[[dict[str, Any]], str | None] | None = None,
     asks_user: bool = False,
+    delegates: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
@@ -156,12 +160,13 @@ def tool(function: Callable[..., Any] | None = None, /, **attributes: Any) -> An
     Sync functions run in a thread. Attributes are values or functions of the arguments.
     """
     if function is None:
-        return lambda inner: _define(inner, **attributes)
-    return _define(function)
+        return lambda inner: _define(inner, sys._getframe(1).f_locals, **attributes)  # noqa: SLF001
+    return _define(function, sys._getframe(1).f_locals)  # noqa: SLF001
 
 
 def _define(
     function: Callable[..., Any],
+    around: dict[str, Any],
     *,
     name: str | None = None,
     description: str | None = None,
@@ -176,8 +181,9 @@ def _define(
     described = description or inspect.getdoc(function) or ""
     if not described:
         raise UserError(f"Tool {function.__name__!r} needs a docstring or a description.")
-    context = _context_parameter(function)
-    parameters = Parameters(function, skip=context)
+    hints = hints_of(function, around)
+    context = _context_parameter(hints)
+    parameters = Parameters(function, hints, skip=context)
     return Tool(
         name=name or function.__name__,
         description=described,
@@ -188,8 +194,8 @@ def _define(
     )
 
 
-def _context_parameter(function: Callable[..., Any]) -> str | None:
-    for name, hint in get_type_hints(function).items():
+def _context_parameter(hints: dict[str, Any]) -> str | None:
+    for name, hint in hints.items():
         if name != "return" and (hint is ToolContext or get_origin(hint) is ToolContext):
             return name
     return None
@@ -231,7 +237,7 @@ def context_of(scope: CallScope) -> ToolContext[Any]:
 
 def outcome(returned: object) -> Outcome:
     """Read what a tool function returned."""
-    if isinstance(returned, Done | Failed | Suspended):
+    if isinstance(returned, Done | Failed | Suspended | Recorded):
         return returned
     if returned is None:
         return Done("done")

@@ -19,8 +19,9 @@ class Parameters:
     msgspec structs, dataclasses, the usual containers and pydantic models may be used as hints.
     """
 
-    def __init__(self, function: Callable[..., Any], *, skip: str | None = None) -> None:
-        hints = get_type_hints(function, include_extras=True)
+    def __init__(
+        self, function: Callable[..., Any], hints: dict[str, Any], *, skip: str | None = None
+    ) -> None:
         fields: list[Any] = []
         for name, parameter in inspect.signature(function).parameters.items():
             if name == skip:
@@ -52,6 +53,17 @@ class Parameters:
         except (msgspec.ValidationError, ValueError, TypeError) as error:
             raise ValueError(str(error)) from error
         return {name: getattr(value, name) for name in self._names}
+
+
+def hints_of(function: Callable[..., Any], around: dict[str, Any]) -> dict[str, Any]:
+    """The hints of a function; names are looked up in its module and where it is defined."""
+    try:
+        return get_type_hints(function, localns=around, include_extras=True)
+    except NameError as error:
+        raise UserError(
+            f"The hints of tool {function.__name__!r} cannot be read: {error}. Import the name "
+            "where the function is defined, not only for type checking."
+        ) from error
 
 
 def _described(hint: Any) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bridle.errors import UserError
 from bridle.tools.define import Tool
@@ -50,11 +51,18 @@ class ToolSet:
             )
         return tool.describe(call)
 
+    def category(self, name: str) -> str | None:
+        """The category of a tool, where it does not depend on the arguments."""
+        tool = self._find(name)
+        if tool is None:
+            return None
+        return "other" if callable(tool.category) else tool.category
+
     async def execute(self, call: ToolCall, scope: CallScope) -> Outcome:
         """Run a call that the gate has let through."""
         tool = self._find(call.tool)
         assert tool is not None, "a call of an unknown tool is answered by the gate"
-        return await tool.execute(call.args, replace(scope, deps=self._deps))
+        return await tool.execute(call.args, msgspec.structs.replace(scope, deps=self._deps))
 
     def _find(self, name: str) -> Tool | None:
         return self._tools.get(name) or self._tools.get(ALIASES.get(name, ""))

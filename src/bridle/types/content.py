@@ -1,7 +1,5 @@
 """The parts that messages are made of."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

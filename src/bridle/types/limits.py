@@ -1,7 +1,5 @@
 """The bounds of a run."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import msgspec
@@ -35,7 +33,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
             if value is not None and value < 0:
                 raise ValueError(f"limits.{name} must not be negative, got {value}")
 
-    def within(self, other: Limits) -> Limits:
+    def within(self, other: "Limits") -> "Limits":
         """Combine two limits: the smaller of each."""
         return Limits(
             max_steps=min(self.max_steps, other.max_steps),

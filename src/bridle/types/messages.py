@@ -1,7 +1,5 @@
 """Messages: what the model sees and what users read."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

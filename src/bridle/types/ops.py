@@ -1,7 +1,5 @@
 """What may be asked of a thread. Every op is admitted to its inbox before it acts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec
@@ -54,10 +52,60 @@ class Decline(msgspec.Struct, frozen=True, kw_only=True, tag="decline", omit_def
     reason: str | None = None
 
 
+class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
+    """What the user said to a question: a text, or the chosen labels."""
+
+    id: str
+    answer: str | list[str]
+
+
+class AnswerPlan(msgspec.Struct, frozen=True, kw_only=True, tag="answer_plan", omit_defaults=True):
+    """What the user thinks of a plan; an approved one goes on in the named mode."""
+
+    id: str
+    approved: bool
+    feedback: str | None = None
+    mode_id: str | None = None
+    model_id: str | None = None
+
+
+class ResumeTool(msgspec.Struct, frozen=True, kw_only=True, tag="resume_tool"):
+    """What a suspended tool waited for; it is run again with it."""
+
+    id: str
+    data: Any
+
+
+class SwitchMode(msgspec.Struct, frozen=True, kw_only=True, tag="switch_mode", omit_defaults=True):
+    """Work in another mode from now on; a run in progress ends at the next safe boundary."""
+
+    mode_id: str
+    model_id: str | None = None
+
+
+class SwitchModel(msgspec.Struct, frozen=True, kw_only=True, tag="switch_model"):
+    """Use another model for a mode from the next run on."""
+
+    model_id: str
+    mode_id: str
+    scope: str
+
+
+class Grant(msgspec.Struct, frozen=True, kw_only=True, tag="grant"):
+    """Allow a category, a tool or a pattern for the rest of the session."""
+
+    scope: str
+    matches: str
+
+
+CHILD_HEAD = "child"
+
+
 class Settle(msgspec.Struct, frozen=True, kw_only=True, tag="settle", omit_defaults=True):
     """The outcome of a suspended call, from the child that worked on it.
 
-    `head` is the end of the child's chain, so that its log is bound to the parent's.
+    `head` is the end of the child's chain, so that its log is bound to the parent's; the store puts
+    it in where `CHILD_HEAD` stands, in the transaction that ends the child.
     """
 
     call_id: str
@@ -67,4 +115,17 @@ class Settle(msgspec.Struct, frozen=True, kw_only=True, tag="settle", omit_defau
     tool_calls: int = 0
 
 
-Op = Send | Steer | Interrupt | Approve | Decline | Settle
+Op = (
+    Send
+    | Steer
+    | Interrupt
+    | Approve
+    | Decline
+    | Answer
+    | AnswerPlan
+    | ResumeTool
+    | SwitchMode
+    | SwitchModel
+    | Grant
+    | Settle
+)

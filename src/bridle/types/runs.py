@@ -1,7 +1,5 @@
 """The record of a run, as users read it."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """A thread: one conversation, scoped by a resource."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

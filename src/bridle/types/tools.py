@@ -1,7 +1,5 @@
 """What a tool is to the model, what a call of it means to the gate, and how it can end."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import msgspec
@@ -27,8 +25,9 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the gate knows of one call: its validated arguments and the tool's attributes for them.
 
     What a tool does not say is taken as unsafe. `args` is set when they differ from what the model
-    wrote. `paths` and `hosts` are what the call touches, as far as the tool can tell; `problem` is
-    set when the call cannot run at all, with its `problem_kind`.
+    wrote. `paths` and `hosts` are what the call touches, as far as the tool can tell; paths are
+    resolved by whoever makes the facts. `cwd` is a working directory that the model asked for.
+    `problem` is set when the call cannot run at all, with its `problem_kind`.
     """
 
     args: dict[str, Any] | None = None
@@ -41,7 +40,9 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     paths: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     command: str | None = None
+    cwd: str | None = None
     asks_user: bool = False
+    delegates: bool = False
     problem: str | None = None
     problem_kind: str = "invalid_arguments"
 

@@ -1,7 +1,5 @@
 """Token counts and what they cost."""
 
-from __future__ import annotations
-
 import msgspec
 
 
@@ -19,7 +17,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
         """All tokens, in and out."""
         return self.input_tokens + self.output_tokens
 
-    def __add__(self, other: Usage) -> Usage:
+    def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
+import msgspec
 
 from bridle.errors import BridleError, RunError
+from bridle.types.base import Moving
 from bridle.types.events import AnyEvent, InputAdmitted, SubagentStarted, ThreadCreated
 
 if TYPE_CHECKING:
@@ -25,18 +26,19 @@ if TYPE_CHECKING:
 log = logging.getLogger("bridle.dispatcher")
 
 
-@dataclass(slots=True, kw_only=True)
-class Dispatcher:
+class Dispatcher(Moving, kw_only=True):
     """Owns threads, wakes them, and knows when a tree of threads has come to rest."""
 
     journal: Journal
     drain: Drain
     tasks: TaskGroup
-    roots: dict[str, str] = field(default_factory=dict)
-    failures: dict[str, BridleError] = field(default_factory=dict)
-    _draining: set[str] = field(default_factory=set)
-    _again: set[str] = field(default_factory=set)
-    _rested: dict[str, anyio.Event] = field(default_factory=lambda: defaultdict(anyio.Event))
+    roots: dict[str, str] = msgspec.field(default_factory=dict)
+    failures: dict[str, BridleError] = msgspec.field(default_factory=dict)
+    _draining: set[str] = msgspec.field(default_factory=set)
+    _again: set[str] = msgspec.field(default_factory=set)
+    _rested: dict[str, anyio.Event] = msgspec.field(
+        default_factory=lambda: defaultdict(anyio.Event)
+    )
 
     def __post_init__(self) -> None:
         self.journal.bus.subscribe(self._hear)

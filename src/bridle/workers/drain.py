@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
+import msgspec
 
 from bridle.agent.ending import Ending
 from bridle.errors import BridleError, HeadMoved, LeaseLost, RunError, StoreError
 from bridle.journal.recorder import Journal, ThreadLog
-from bridle.journal.state import ThreadState
+from bridle.types.base import Moving
 from bridle.types.runs import Failure
 
 if TYPE_CHECKING:
+    from bridle.journal.state import ThreadState
     from bridle.ports.clock import Clock
     from bridle.types.threads import Lease, Owner
 
@@ -32,12 +33,15 @@ class Turn(Protocol):
         """Do everything that can be done now."""
         ...
 
+    def pause(self) -> None:
+        """Rest at the next safe boundary."""
+        ...
+
 
 MakeTurn = Callable[[ThreadLog], Turn]
 
 
-@dataclass(slots=True, kw_only=True)
-class Drain:
+class Drain(Moving, kw_only=True):
     """Takes leases and drains threads, remembering their folded state between drains."""
 
     journal: Journal
@@ -45,7 +49,9 @@ class Drain:
     owner: Owner
     clock: Clock
     lease_seconds: float = LEASE_SECONDS
-    _states: dict[str, ThreadState] = field(default_factory=dict)
+    paused: bool = False
+    _turns: dict[str, Turn] = msgspec.field(default_factory=dict)
+    _recent: dict[str, ThreadState] = msgspec.field(default_factory=dict)
 
     async def run(self, thread_id: str) -> None:
         """Drain a thread that has something to do; raises `ThreadInUse` when somebody else does.
@@ -60,17 +66,24 @@ class Drain:
         failure: BridleError | None = None
         try:
             await self.journal.publish((taken,))
-            state = self._states.pop(thread_id, None) or ThreadState(thread_id)
+            state = await self.journal.fold(thread_id)
             thread_log = ThreadLog(journal=self.journal, lease=lease, state=state)
-            await thread_log.refresh()
             failure = await self._guarded(thread_log)
         except BaseException:
             await self._let_go(lease)
             raise
+        finally:
+            self._turns.pop(thread_id, None)
         if failure is not None:
             await self._let_go(lease)
             raise failure
         self._remember(thread_log.state)
+
+    def pause(self) -> None:
+        """Let every drain rest at its next safe boundary; runs stay open and can be resumed."""
+        self.paused = True
+        for turn in self._turns.values():
+            turn.pause()
 
     async def _guarded(self, thread_log: ThreadLog) -> BridleError | None:
         """Drain beside the task that keeps the lease; what stops it is returned, not grouped."""
@@ -91,7 +104,9 @@ class Drain:
         return failure
 
     async def _drain(self, thread_log: ThreadLog) -> None:
-        turn = self.make_turn(thread_log)
+        turn = self._turns[thread_log.state.id] = self.make_turn(thread_log)
+        if self.paused:
+            turn.pause()
         while True:
             try:
                 await turn.drain()
@@ -101,11 +116,12 @@ class Drain:
                 log.exception("The drain of %s failed", thread_log.state.id)
                 await self._fail(thread_log, error)
             try:
-                await self.journal.store.release_lease(
-                    thread_log.lease, expect=thread_log.state.seq
-                )
+                await self.journal.store.release_lease(thread_log.lease, expect=thread_log.basis)
             except HeadMoved:
                 await thread_log.refresh()
+                if self.paused:
+                    await self._let_go(thread_log.lease)
+                    return
             else:
                 return
 
@@ -146,6 +162,8 @@ class Drain:
                     return
 
     def _remember(self, state: ThreadState) -> None:
-        self._states[state.id] = state
-        while len(self._states) > REMEMBERED_THREADS:
-            self._states.pop(next(iter(self._states)))
+        """Keep the folds of the threads that were drained last alive."""
+        self._recent.pop(state.id, None)
+        self._recent[state.id] = state
+        while len(self._recent) > REMEMBERED_THREADS:
+            self._recent.pop(next(iter(self._recent)))

@@ -73,13 +73,13 @@ def encode_message(message: Message, origin: str, dialect: ChatDialect) -> ChatW
         case "assistant":
             return ChatWire(encode(_assistant(message, origin, dialect)))
         case "tool":
-            return _results(message)
+            return _results(message, dialect)
         case other:
             assert_never(other)
 
 
 def _assistant(message: Message, origin: str, dialect: ChatDialect) -> dict[str, Any]:
-    calls = [_call(call) for call in message.calls]
+    calls = [_call(call, dialect) for call in message.calls]
     wire: dict[str, Any] = {"role": "assistant", "content": message.text or None}
     if not calls:
         wire["content"] = message.text
@@ -102,18 +102,19 @@ def _add_reasoning(wire: dict[str, Any], part: Thinking) -> None:
         wire.setdefault("reasoning_details", []).extend(details)
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
+def _call(call: ToolCall, dialect: ChatDialect) -> dict[str, Any]:
     return {
-        "id": wire_call_id(call),
+        "id": wire_call_id(call, dialect.call_id),
         "type": "function",
         "function": {"name": call.tool, "arguments": encode(call.args).decode()},
     }
 
 
-def _results(message: Message) -> ChatWire:
+def _results(message: Message, dialect: ChatDialect) -> ChatWire:
+    rule = dialect.call_id
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     main = b",".join(
-        encode({"role": "tool", "tool_call_id": wire_call_id(part), "content": part.text})
+        encode({"role": "tool", "tool_call_id": wire_call_id(part, rule), "content": part.text})
         for part in results
     )
     images = [image for part in results for image in part.images]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+from bridle.models.providers.parts import COMMON_ID, NINE_LETTERS, CallIdRule
+from bridle.types.base import Fixed
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from bridle.ports.model import Reasoning
 
 ReasoningFields = Callable[[str, "Reasoning"], dict[str, Any]]
 
-_OPENAI_REASONING = re.compile(r"(o\d|gpt-(?:[5-9]|\d\d)|codex)")
-_KNOWS_NONE = re.compile(r"gpt-(?:5\.[1-9]|[6-9]|\d\d)")
+_OPENAI_REASONING = lazy(r"(o\d|gpt-(?:[5-9]|\d\d)|codex)")
+_KNOWS_NONE = lazy(r"gpt-(?:5\.[1-9]|[6-9]|\d\d)")
 
 
 def reasons(model: str) -> bool:
@@ -51,18 +53,20 @@ def _switch(model: str, reasoning: Reasoning) -> dict[str, Any]:  # noqa: ARG001
     return {"thinking": {"type": "disabled" if reasoning == "off" else "enabled"}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatDialect:
+class ChatDialect(Fixed, frozen=True, kw_only=True):
     """How one server wants what others want differently.
 
-    `cache_key` is off for servers that refuse fields they do not know. `returns_reasoning` sends
-    reasoning back with the calls it led to, under the name it came by.
+    `cache_key` and `asks_usage` are off for servers that refuse fields they do not know.
+    `returns_reasoning` sends reasoning back with the calls it led to, under the name it came by.
+    `call_id` is what ids of other providers must look like to be sent as they are.
     """
 
     max_tokens_field: str = "max_tokens"
     cache_key: bool = True
+    asks_usage: bool = True
     reasoning: ReasoningFields = _effort
     returns_reasoning: bool = True
+    call_id: CallIdRule = COMMON_ID
 
 
 OPENAI = ChatDialect(max_tokens_field="max_completion_tokens", reasoning=_openai)
@@ -70,7 +74,9 @@ OPENAI = ChatDialect(max_tokens_field="max_completion_tokens", reasoning=_openai
 DIALECTS: dict[str, ChatDialect] = {
     "openrouter": ChatDialect(reasoning=_object),
     "groq": ChatDialect(cache_key=False, returns_reasoning=False),
-    "mistral": ChatDialect(cache_key=False, returns_reasoning=False),
+    "mistral": ChatDialect(
+        cache_key=False, asks_usage=False, returns_reasoning=False, call_id=NINE_LETTERS
+    ),
     "deepseek": ChatDialect(reasoning=_switch),
 }
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
 from bridle.errors import ModelError
 from bridle.models.errors import provider_error, read_complaint
+from bridle.models.proxies import public_url
 from bridle.models.sse import SseParser
+from bridle.types.base import Fixed
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 MAX_ERROR_BYTES = 256 * 1024
 _DRAIN_SECONDS = 0.25
 _AFTERMATH_SECONDS = 5.0
+_SECRET = lazy(r"auth|key|token|secret|cookie")
+_SHORTEST_SECRET = 8
+"""Placeholders such as `x` or `ollama` are no secrets; hiding them would garble messages."""
 _NOT_EVENTS = ("application/json", "text/html", "application/xml", "text/xml", "image/")
 
 
@@ -46,8 +51,7 @@ class Decoder(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Fixed, frozen=True, kw_only=True):
     """A provider's address, with the headers that open it; its text form shows no secret."""
 
     provider: str
@@ -57,7 +61,7 @@ class Endpoint:
     secrets: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Endpoint({self.provider}, {self.base_url})"
+        return f"Endpoint({self.provider}, {public_url(self.base_url)})"
 
     async def answer(
         self, path: str, body: Callable[[], bytes], decoder: Decoder
@@ -101,9 +105,9 @@ class Endpoint:
     async def _check(self, response: HttpResponse) -> None:
         status = response.status
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if status == 200 and not kind.startswith(_NOT_EVENTS):
+        if 200 <= status < 300 and not kind.startswith(_NOT_EVENTS):
             return
-        body = await response.read(MAX_ERROR_BYTES)
+        body = await _read_refusal(response)
         complaint = read_complaint(body)
         if status >= 400 or (kind == "application/json" and b'"error"' in body):
             raise provider_error(
@@ -114,7 +118,7 @@ class Endpoint:
                 secrets=self.secrets,
             )
         raise ModelError(
-            f"{self.provider}: {self.base_url} answered HTTP {status} with "
+            f"{self.provider}: {public_url(self.base_url)} answered HTTP {status} with "
             f"{kind or 'no content type'} instead of an event stream; is the base URL right?",
             kind="bad_request",
             status=status,
@@ -133,7 +137,9 @@ def make_endpoint(
     merged = {"content-type": "application/json", "accept": "text/event-stream"}
     merged.update({name.lower(): value for name, value in auth.items()})
     merged.update({name.lower(): value for name, value in (headers or {}).items()})
-    secrets = {value.removeprefix("Bearer ") for value in auth.values()}
+    hidden = {value for name, value in merged.items() if _SECRET.search(name)} | {*auth.values()}
+    secrets = {value.rpartition(" ")[2] for value in hidden}
+    secrets = {value for value in secrets if len(value) >= _SHORTEST_SECRET}
     return Endpoint(
         provider=provider,
         base_url=base_url,
@@ -150,6 +156,16 @@ def join_url(base: str, path: str) -> str:
     if not mark:
         return url
     return f"{url}{'&' if '?' in path else '?'}{query}"
+
+
+async def _read_refusal(response: HttpResponse) -> bytes:
+    """The body of a refusal, as much of it as comes; its status is what counts."""
+    with anyio.move_on_after(_AFTERMATH_SECONDS):
+        try:
+            return await response.read(MAX_ERROR_BYTES)
+        except ModelError:
+            pass
+    return b""
 
 
 async def _receive(response: HttpResponse, decoder: Decoder) -> bytes:

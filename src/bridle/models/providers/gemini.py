@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from bridle.models.providers.endpoint import make_endpoint
 from bridle.models.providers.gemini_decode import GeminiDecoder
@@ -60,7 +61,7 @@ class Gemini:
             headers=headers,
         )
         name = model if "/" in model else f"models/{model}"
-        self._path = f"/{name}:streamGenerateContent?alt=sse"
+        self._path = f"/{quote(name)}:streamGenerateContent?alt=sse"
         self._needs_signature = _version(model) >= (3, 0)
         self._messages: WireCache[GeminiWire] = WireCache(self._encode_message, GeminiWire.size)
         self._heads = HeadCache(encode_head)

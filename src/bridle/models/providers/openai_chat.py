@@ -73,7 +73,9 @@ class OpenAIChat:
 
     def _tail(self, request: ModelRequest) -> bytes:
         settings, dialect = request.settings, self._dialect
-        tail: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
+        tail: dict[str, Any] = {"stream": True}
+        if dialect.asks_usage:
+            tail["stream_options"] = {"include_usage": True}
         if settings.temperature is not None:
             tail["temperature"] = settings.temperature
         if settings.max_output_tokens is not None:

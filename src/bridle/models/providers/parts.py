@@ -6,7 +6,7 @@ import base64
 import binascii
 import hashlib
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from bridle.types.content import File, Image, ToolCall, ToolResult
@@ -21,7 +21,18 @@ _TEXT_TYPES = frozenset(
         "application/javascript",
     }
 )
-_SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+
+
+class CallIdRule(NamedTuple):
+    """Which ids a provider takes, and how others are replaced."""
+
+    pattern: re.Pattern[str]
+    prefix: str
+    length: int
+
+
+COMMON_ID = CallIdRule(re.compile(r"[A-Za-z0-9_-]{1,40}"), "call_", 24)
+NINE_LETTERS = CallIdRule(re.compile(r"[A-Za-z0-9]{9}"), "", 9)
 
 
 def data_url(part: Image | File) -> str:
@@ -40,16 +51,16 @@ def file_text(part: File) -> str | None:
     return f'<file name="{part.name}">\n{content}\n</file>'
 
 
-def wire_call_id(part: ToolCall | ToolResult) -> str:
+def wire_call_id(part: ToolCall | ToolResult, rule: CallIdRule = COMMON_ID) -> str:
     """The id that ties a result to its call on the wire.
 
-    It is the provider's own where there is one; ids of another provider that break the common
-    rules (40 letters, digits, `_`, `-`) are replaced by a hash, the same for call and result.
+    It is the provider's own where there is one; an id that breaks the rule, as one of another
+    provider may, is replaced by a hash, the same for call and result.
     """
     own = part.provider_id or (part.id if hasattr(part, "id") else part.call_id)
-    if _SAFE_ID.fullmatch(own):
+    if rule.pattern.fullmatch(own):
         return own
-    return f"call_{hashlib.sha256(own.encode()).hexdigest()[:24]}"
+    return rule.prefix + hashlib.sha256(own.encode()).hexdigest()[: rule.length]
 
 
 def is_own(origin: str | None, model_id: str) -> bool:

@@ -93,7 +93,6 @@ async def _drive(tape: Tape, store: Store, thread_id: str) -> tuple[str, ReplayD
             prepare=TapePreparer(tape, store),
             clock=clock,
             next_delay=lambda _error, _attempt: recorded_delay(tape),
-            stopping=lambda: False,
         )
         divergence = await _drain(turn, log, tape, cuts)
         if divergence is not None:

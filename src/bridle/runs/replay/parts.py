@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
 
 from bridle.agent.setup import RequestHead, RunSetup, Wanted
-from bridle.errors import LeaseLost, ModelError, UserError
+from bridle.errors import LeaseLost, ModelError, RequestAbandoned, UserError
+from bridle.gate.batch import Concurrency
 from bridle.gate.decide import Decider
-from bridle.permissions.card import card
 from bridle.permissions.evaluate import evaluate
 from bridle.ports.clock import from_iso
 from bridle.ports.model import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta
@@ -21,7 +21,7 @@ from bridle.types.content import Text
 from bridle.types.ids import message_id
 from bridle.types.ledger import Ask, NoRoom, Price, Room
 from bridle.types.ops import Send
-from bridle.types.permissions import Policy
+from bridle.types.permissions import Decision, Policy
 from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
@@ -37,6 +37,12 @@ if TYPE_CHECKING:
     from bridle.types.tools import CallFacts, ToolSpec
 
 _head = msgspec.json.Decoder(RequestHead)
+EMITTED = (ev.TasksUpdated, ev.CheckpointTaken)
+"""Events that tools record beside their results."""
+
+STOPPED = frozenset({"interrupted", "timeout", "cancelled"})
+"""Kinds of results that a call gets from outside, not from its tool."""
+
 _policy = msgspec.json.Decoder(Policy)
 
 
@@ -86,9 +92,12 @@ class TapeModel:
         retracted = self.tape.ahead(ev.TextRetracted, lambda e: e.message_id == name)
         if retracted is not None and retracted.seq == settled.seq + 1:
             yield TextDelta("x" * retracted.characters)
-        raise self._failure(request.run_id)
+        failure = self._failure(request.run_id)
+        if failure is None:
+            raise RequestAbandoned("the drain paused during this request")
+        raise failure
 
-    def _failure(self, run_id: str) -> ModelError:
+    def _failure(self, run_id: str) -> ModelError | None:
         retried = self.tape.ahead(ev.ModelRetried, lambda e: e.run_id == run_id)
         failed = self.tape.ahead(ev.ErrorRaised, lambda e: e.run_id == run_id)
         fell = self.tape.ahead(ev.ModelFellBack, lambda e: e.run_id == run_id)
@@ -97,8 +106,7 @@ class TapeModel:
         if failed is not None and (retried is None or failed.seq < retried.seq):
             kind = failed.error.type
             return ModelError(failed.error.message, kind=kind)  # type: ignore[arg-type]
-        why = retried.why if retried is not None else "unknown"
-        return ModelError(why, kind="unavailable")
+        return ModelError(retried.why, kind="unavailable") if retried is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +126,13 @@ class TapeTools:
             return answered.facts
         raise LeaseLost("the recorded drain ended before this call")
 
+    def card(
+        self, call: ToolCall, facts: CallFacts, decision: Decision, policy: Policy
+    ) -> dict[str, Any]:
+        """The recorded card: it may show files as they were then."""
+        asked = self.tape.ahead(ev.ApprovalRequired, lambda e: e.call_id == call.id)
+        return asked.card if asked is not None else {}
+
     async def execute(self, call: ToolCall, scope: CallScope) -> Outcome:
         """Nothing runs in a replay."""
         raise AssertionError("a replay has no effects")
@@ -129,7 +144,7 @@ class TapeRunner:
 
     tape: Tape
 
-    async def run(self, state: CallState, scope: CallScope) -> ev.ToolReturned | Suspended:
+    async def run(self, state: CallState, scope: CallScope) -> tuple[ev.Event, ...] | Suspended:
         """Wait for the place of the outcome in the log, and return it."""
         ended = self.tape.ahead(ev.ToolReturned, lambda e: e.call_id == state.call.id)
         parked = self.tape.ahead(ev.CallSuspended, lambda e: e.call_id == state.call.id)
@@ -139,8 +154,17 @@ class TapeRunner:
         if ended is None or ended.stopped:  # it was running when the drain was stopped
             await self.tape.border()
             raise LeaseLost("the recorded drain ended while this call was running")
-        await self.tape.reach(ended)
-        return bare(ended)
+        events = [*self._emitted(state.call.id, ended), ended]
+        await self.tape.reach(events[0])
+        return tuple(bare(event) for event in events)
+
+    def _emitted(self, call_id: str, ended: ev.ToolReturned) -> list[ev.Event]:
+        """The events that a call recorded together with its result."""
+        return [
+            event
+            for event in self.tape.events[self.tape.position :]
+            if isinstance(event, EMITTED) and event.call_id == call_id and event.seq < ended.seq
+        ]
 
     def _suspended(self, parked: ev.CallSuspended) -> Suspended:
         begun = self.tape.ahead(ev.SubagentStarted, lambda e: e.call_id == parked.call_id)
@@ -226,12 +250,16 @@ class TapePreparer:
     async def __call__(self, state: ThreadState, wanted: Wanted) -> RunSetup:
         """Everything as it was when the run started."""
         started = wanted.started or self._started(wanted)
+        head_name = wanted.head or started.head
+        if wanted.started is not None and wanted.head is None:
+            broken = self.tape.ahead(ev.PrefixBroken, lambda e: e.run_id == started.run_id)
+            head_name = broken.head if broken is not None else head_name
         if not started.head:
             refused = self.tape.ahead(ev.ErrorRaised, lambda e: e.run_id == started.run_id)
             raise UserError(refused.error.message if refused is not None else "refused")
         if wanted.started is not None:
             self._check_set_up()
-        head = _head.decode(await self._blob(started.head))
+        head = _head.decode(await self._blob(head_name))
         policy = _policy.decode(await self._blob(started.policy))
         tools = TapeTools(self.tape, head.tools)
         return RunSetup(
@@ -240,12 +268,14 @@ class TapePreparer:
             fallbacks=started.fallbacks,
             head=head,
             policy=policy,
-            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=card),
+            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=tools.card),
             runner=TapeRunner(self.tape),
             budget=TapeBudget(self.tape),
             limits=started.limits,
             checks=TapeChecks(self.tape),
-            mode_id=started.mode_id,
+            mode_id=wanted.mode or started.mode_id,
+            count=self._count,
+            concurrency=Concurrency(children=started.limits.max_parallel),
         )
 
     def _check_set_up(self) -> None:
@@ -262,6 +292,11 @@ class TapePreparer:
                     return
                 case _:
                     return
+
+    def _count(self, _text: str) -> int:
+        """The recorded estimate: another tokenizer may be installed today."""
+        told = self.tape.ahead(ev.UsageUpdated, lambda _event: True)
+        return told.usage.output_tokens if told is not None else 0
 
     def _started(self, wanted: Wanted) -> ev.RunStarted:
         assert wanted.send is not None

@@ -8,16 +8,19 @@ import msgspec
 
 from bridle.errors import HeadMoved, LeaseLost, ReplayDiverged
 from bridle.ports.store import Batch, Head, Store
+from bridle.runs.replay.tape import is_external
 from bridle.types.chain import GENESIS, link
 from bridle.types.events import (
     BudgetSettled,
     CallSuspended,
     CheckEnded,
+    CheckpointTaken,
     CheckStarted,
     DurableEvent,
     ErrorRaised,
     Event,
     MessageEnded,
+    TasksUpdated,
     ToolReturned,
     encode_event,
 )
@@ -72,7 +75,7 @@ class ReplayStore:
 
     def inject(self) -> None:
         """Put back the events that others wrote at this place."""
-        while (event := self._tape.next) is not None and event.origin == "external":
+        while (event := self._tape.next) is not None and is_external(event):
             if self._tape.at_border:
                 break
             self._tape.injected += 1
@@ -167,7 +170,7 @@ def is_result(event: Event | None) -> bool:
             return True
         case MessageEnded():
             return event.message.role == "assistant"
-        case BudgetSettled() | CheckStarted() | CheckEnded():
+        case BudgetSettled() | CheckStarted() | CheckEnded() | TasksUpdated() | CheckpointTaken():
             return True
         case _:
             return False

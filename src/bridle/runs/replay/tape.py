@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 
 from bridle.errors import LeaseLost, ReplayDiverged
-from bridle.types.events import DurableEvent, ErrorRaised, Event, LeaseTaken
+from bridle.types.events import DurableEvent, ErrorRaised, Event, LeaseTaken, MessageEnded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,6 +16,12 @@ PATIENCE = 30.0
 """Seconds without progress after which a replay is given up; it does nothing that takes time."""
 
 E = TypeVar("E", bound=Event)
+
+
+def is_external(event: Event) -> bool:
+    """Whether an event was written by others than the drain."""
+    copied = isinstance(event, MessageEnded) and event.run_id is None
+    return copied or event.origin == "external"
 
 
 class RecordedDefect(Exception):

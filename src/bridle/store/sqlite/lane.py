@@ -1,7 +1,8 @@
 """A thread that owns one connection and runs jobs on it in order.
 
 The writing lane groups the jobs that are waiting into one transaction, so many tasks share one
-sync. A job that fails is rolled back alone.
+sync. A job that fails does so alone: the others are run again without it, so a job of this lane
+may run more than once and only writes to the database.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import anyio
 
 from bridle.errors import StoreError
+from bridle.types.base import Moving
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -25,8 +26,7 @@ Work = Callable[[sqlite3.Connection], T]
 GROUP_LIMIT = 256
 
 
-@dataclass(slots=True)
-class _Job:
+class _Job(Moving):
     work: Work[Any]
     durable: bool
     loop: asyncio.AbstractEventLoop
@@ -34,11 +34,7 @@ class _Job:
     result: Any = None
     error: BaseException | None = None
 
-    def deliver(self) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self.loop.call_soon_threadsafe(self._settle)
-
-    def _settle(self) -> None:
+    def settle(self) -> None:
         if self.future.done():
             return
         if self.error is not None:
@@ -101,8 +97,7 @@ class Lane:
                     self._fail(group, error)
                 else:
                     self._run_group(connection, group)
-                for job in group:
-                    job.deliver()
+                _deliver(group)
             if ended:
                 if connection is not None:
                     connection.close()
@@ -126,24 +121,30 @@ class Lane:
             for job in group:
                 self._attempt(job, connection)
             return
-        try:
-            self._set_sync(connection, full=any(job.durable for job in group))
-            connection.execute("begin immediate")
-            if len(group) == 1:
-                self._attempt(group[0], connection)
-                connection.execute("commit" if group[0].error is None else "rollback")
-            else:
-                for job in group:
-                    connection.execute("savepoint job")
-                    self._attempt(job, connection)
-                    if job.error is not None:
-                        connection.execute("rollback to job")
-                    connection.execute("release job")
-                connection.execute("commit")
-        except Exception as error:  # noqa: BLE001 - handed to the waiting tasks
-            with contextlib.suppress(sqlite3.Error):
+        left = list(group)
+        while left:
+            try:
+                refused = self._commit(connection, left)
+            except Exception as error:  # noqa: BLE001 - handed to the waiting tasks
+                with contextlib.suppress(sqlite3.Error):
+                    connection.execute("rollback")
+                self._fail(left, error)
+                return
+            if refused is None:
+                return
+            del left[refused]  # it fails alone; the others begin again without it
+
+    def _commit(self, connection: sqlite3.Connection, group: list[_Job]) -> int | None:
+        """Run jobs in one transaction; when one fails, tell which, with nothing written."""
+        self._set_sync(connection, full=any(job.durable for job in group))
+        connection.execute("begin immediate")
+        for place, job in enumerate(group):
+            self._attempt(job, connection)
+            if job.error is not None:
                 connection.execute("rollback")
-            self._fail(group, error)
+                return place
+        connection.execute("commit")
+        return None
 
     def _set_sync(self, connection: sqlite3.Connection, *, full: bool) -> None:
         wanted = "full" if full else "normal"
@@ -170,3 +171,18 @@ class Lane:
             translated.__cause__ = error
             return translated
         return error
+
+
+def _deliver(group: list[_Job]) -> None:
+    """Tell the waiting tasks, each on its loop; usually all share one, which is woken once."""
+    waiting: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
+    for job in group:
+        waiting.setdefault(job.loop, []).append(job)
+    for loop, jobs in waiting.items():
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_settle, jobs)
+
+
+def _settle(jobs: list[_Job]) -> None:
+    for job in jobs:
+        job.settle()

@@ -52,6 +52,25 @@ def _decoded(thread_id: str, body: bytes) -> DurableEvent:
         raise DamagedRecord(f"a record of {thread_id} cannot be read: {error}: {start}…") from error
 
 
+def history(db: sqlite3.Connection, thread_id: str, passing: Sequence[str]) -> list[DurableEvent]:
+    """Read a log without the events of some types, but all that follows the last message but one.
+
+    So it does not matter where in a message's own events the log ends.
+    """
+    before = db.execute(
+        "select seq from events where thread_id = ? and type = 'message_end' "
+        "order by seq desc limit 1 offset 1",
+        (thread_id,),
+    ).fetchone()
+    marks = ", ".join("?" * len(passing))
+    rows = db.execute(
+        f"select body from events where thread_id = ? and (type not in ({marks}) or seq > ?) "
+        "order by seq",
+        (thread_id, *passing, before[0] if before else 0),
+    )
+    return [decode_event(body) for (body,) in rows]
+
+
 def records(db: sqlite3.Connection, thread_id: str) -> list[tuple[int, str, bytes]]:
     """Read a log as it is stored."""
     rows = db.execute(

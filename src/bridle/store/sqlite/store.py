@@ -62,6 +62,10 @@ class SqliteStore:
         """Read a log in order."""
         return await self._reader.run(lambda db: read.events(db, thread_id, after, limit))
 
+    async def history(self, thread_id: str, *, passing: Sequence[str]) -> list[DurableEvent]:
+        """Read a log for a fold."""
+        return await self._reader.run(lambda db: read.history(db, thread_id, passing))
+
     async def records(self, thread_id: str) -> list[tuple[int, str, bytes]]:
         """Read a log as it is stored."""
         return await self._reader.run(lambda db: read.records(db, thread_id))

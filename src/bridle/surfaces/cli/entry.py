@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
 
 def main() -> None:
     """Run `bridle`."""
@@ -14,4 +18,21 @@ def main() -> None:
         return
     from bridle.surfaces.cli.main import run
 
-    sys.exit(run(sys.argv[1:]))
+    _leave(run(sys.argv[1:]))
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process: what asked to be closed is closed, the rest is not taken apart first.
+
+    Freeing every module and object one by one takes longer than a short command itself.
+    """
+    import atexit
+    import os
+
+    atexit._run_exitfuncs()  # noqa: SLF001 - what the interpreter itself would do here
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        code = code or 1
+    os._exit(code)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from bridle.types.runs import LIMIT_REASONS, Failure
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bridle.types.runs import Failure
 
 OK = 0
 FAILED = 1
@@ -24,6 +27,8 @@ def exit_code(
     reason: str, verdict: str | None, error: Failure | None, *, fail_on_error: bool = False
 ) -> int:
     """The code of a run that ended, or rests, like this."""
+    from bridle.types.runs import LIMIT_REASONS
+
     if reason == "awaiting":
         return AWAITING
     kind = error.type if error is not None else None

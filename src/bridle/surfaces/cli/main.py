@@ -16,13 +16,31 @@ if TYPE_CHECKING:
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Give the agent a task in this directory."),
+    "fix": ("fix", "Repair failing tests, with no key and no network."),
     "runs": ("runs", "List runs."),
     "events": ("events", "Print the events of a run."),
     "threads": ("threads", "List threads."),
     "approvals": ("approvals", "List what waits for an answer."),
     "approve": ("approve", "Let a waiting call run."),
     "reject": ("reject", "Do not let a waiting call run."),
+    "undo": ("undo", "Take back what a run did to files and conversation."),
+    "models": ("models", "List models, prices and keys."),
+    "connect": ("connect", "Store a provider's key and try it."),
+    "fork": ("fork", "Go on from an earlier event, in a copy."),
     "replay": ("replay", "Run a run again from its log and compare."),
+    "verify": ("verify", "Check that a run's record was not changed."),
+    "why": ("why", "Tell why an event happened, and what would change it."),
+    "evidence": ("evidence", "Show what a run was asked, did, changed and spent."),
+    "graph": ("graph", "Draw a run: steps, calls, subagents."),
+    "cost": ("cost", "Add up tokens and money."),
+    "policy": ("policy", "Explain, test and learn what is allowed."),
+    "backtest": ("backtest", "Decide the calls of past runs with another policy."),
+    "explain": ("explain", "Print what the project's spec means."),
+    "validate": ("validate", "Check a harness.yaml and run its policy tests."),
+    "tail": ("tail", "Follow the events of all threads."),
+    "config": ("config", "Print the settings that hold here, and their origin."),
+    "schema": ("schema", "Print JSON Schemas of events and spec."),
+    "completion": ("completion", "Print a shell's completion script."),
 }
 
 

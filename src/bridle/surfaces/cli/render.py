@@ -56,6 +56,8 @@ class Progress:
         """Show one event."""
         if isinstance(event, ev.ToolCalled):
             talk(f"· {event.tool} {short(msgspec.json.encode(event.args).decode(), DETAIL)}")
+        elif isinstance(event, ev.ToolProgress):
+            talk(f"  {short(event.text, DETAIL)}")
         elif isinstance(event, ev.ToolReturned) and event.is_error:
             talk(f"  {'denied' if event.denied else 'failed'}: {short(event.result, DETAIL)}")
         elif isinstance(event, ev.ModelRetried):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bridle.errors import ToolError
 from bridle.tools.define import Tool, ToolContext, tool
 from bridle.types.tools import Done, Failed
 
@@ -27,6 +26,7 @@ def bash_tool(place: Workplace) -> Tool:
         destructive=True,
         timeout=lambda args: _seconds(args.get("timeout")) + GRACE,
         command=lambda args: args.get("command"),
+        cwd=lambda args: args.get("cwd"),
     )
     async def bash(
         command: str,
@@ -35,9 +35,7 @@ def bash_tool(place: Workplace) -> Tool:
         cwd: str | None = None,
     ) -> Done | Failed:
         """Run a command with bash in the workspace and return its output and exit code."""
-        where = place.locate(cwd or ".")
-        if not where.is_dir():
-            raise ToolError(f"There is no directory {cwd!r}.")
+        where = place.directory(cwd)
 
         async def tell(stream: Stream, text: str) -> None:
             ctx.scope.output(stream, text)
@@ -45,7 +43,7 @@ def bash_tool(place: Workplace) -> Tool:
         result = await place.processes.run(
             ["bash", "-c", command],
             sandbox=place.sandbox,
-            cwd=str(where),
+            cwd=where,
             timeout=_seconds(timeout),
             on_output=tell,
         )

@@ -2,60 +2,58 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
 from bridle.errors import ToolError
-from bridle.tools.define import Tool, tool
+from bridle.tools.builtin.read_file import numbered
+from bridle.tools.define import Tool, ToolContext, tool
 
 if TYPE_CHECKING:
     from bridle.tools.builtin.workspace import Workplace
+
+SHOWN_LINES = 40
 
 
 def write_file_tool(place: Workplace) -> Tool:
     """Build the tool for a workspace."""
 
     @tool(name="write_file", category="edit", effect="safe", paths=place.touched)
-    async def write_file(path: str, content: str) -> str:
+    async def write_file(path: str, content: str, ctx: ToolContext[Any]) -> str:
         """Write a text file, creating it and its directories, or replacing what is there."""
-        return await anyio.to_thread.run_sync(_write, place, path, content)
+        return await anyio.to_thread.run_sync(_write, place, path, content, ctx.thread_id)
 
     return write_file
 
 
-def _write(place: Workplace, path: str, content: str) -> str:
-    found = place.locate(path)
-    if found.is_dir():
-        raise ToolError(f"{path!r} is a directory.")
-    new = not found.exists()
-    try:
-        found.parent.mkdir(parents=True, exist_ok=True)
-        _replace(found, content.encode("utf-8", "surrogateescape"))
-    except OSError as error:
-        raise ToolError(f"{path!r} cannot be written: {error.strerror}") from error
-    lines = content.count("\n") + (not content.endswith("\n") and bool(content))
-    return f"{'Created' if new else 'Wrote'} {path} ({lines} lines)."
+def _write(place: Workplace, path: str, content: str, thread_id: str) -> str:
+    before = place.files.status(path)
+    if before is not None:
+        check_unchanged(place, path, thread_id)
+    store(place, path, content, thread_id)
+    lines = len(content.splitlines())
+    return f"{'Created' if before is None else 'Wrote'} {path} ({lines} lines)."
 
 
-def _replace(target: Path, body: bytes) -> None:
-    """Put the whole file in place at once, keeping its mode."""
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-    descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(body)
-        Path(draft).chmod(mode)
-        Path(draft).replace(target)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
+def store(place: Workplace, path: str, content: str, thread_id: str) -> None:
+    """Put a file in place at once; the thread knows it from now on."""
+    body = content.encode("utf-8", "surrogateescape")
+    place.seen.remember(thread_id, place.files.write(path, body))
 
 
-def _umask() -> int:
-    present = os.umask(0)
-    os.umask(present)
-    return present
+def check_unchanged(place: Workplace, path: str, thread_id: str) -> None:
+    """Refuse to change a file that somebody else changed after this thread saw it."""
+    now = place.files.status(path)
+    seen = place.seen.last(thread_id, now.path) if now is not None else None
+    if now is None or seen is None or seen == now:
+        return
+    body, status = place.files.read(path)
+    place.seen.remember(thread_id, status)
+    text = body.decode("utf-8", "replace")
+    raise ToolError(
+        f"{path!r} was changed by somebody else since you read it. It begins now with:\n"
+        + numbered(text.splitlines(), 1, SHOWN_LINES),
+        hint="Read it again and decide anew.",
+        kind="stale",
+    )

@@ -1,10 +1,9 @@
 """One vocabulary for log, stream, user interface and export, and its one codec."""
 
-from __future__ import annotations
-
 import msgspec
 
 from bridle.types.events.base import Event, LiveEvent
+from bridle.types.events.files import CheckpointTaken, ConversationRewound, FilesRestored
 from bridle.types.events.live import (
     MessageDelta,
     ShellOutput,
@@ -36,12 +35,27 @@ from bridle.types.events.run import (
     RunStarted,
     Waiting,
 )
+from bridle.types.events.session import (
+    ModeChanged,
+    ModelChanged,
+    PlanApproved,
+    PlanRejected,
+    PlanSubmitted,
+    PrefixBroken,
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionOption,
+    StateChanged,
+    SubagentModelChanged,
+    TasksUpdated,
+)
 from bridle.types.events.thread import (
     FollowUpQueued,
     InputAdmitted,
     LeaseTaken,
     PermissionGranted,
     SettingsChanged,
+    ThreadChanged,
     ThreadCreated,
     ThreadDeleted,
     ThreadRenamed,
@@ -59,6 +73,7 @@ from bridle.types.events.tool import (
 
 DurableEvent = (
     ThreadCreated
+    | ThreadChanged
     | ThreadRenamed
     | ThreadDeleted
     | SettingsChanged
@@ -91,6 +106,20 @@ DurableEvent = (
     | ToolReturned
     | SubagentStarted
     | SubagentEnded
+    | CheckpointTaken
+    | FilesRestored
+    | ConversationRewound
+    | ModeChanged
+    | ModelChanged
+    | PrefixBroken
+    | QuestionAsked
+    | QuestionAnswered
+    | PlanSubmitted
+    | PlanApproved
+    | PlanRejected
+    | TasksUpdated
+    | StateChanged
+    | SubagentModelChanged
 )
 AnyLiveEvent = (
     MessageDelta | ToolInputStarted | ToolInputDelta | ToolInputEnded | ToolProgress | ShellOutput
@@ -122,9 +151,12 @@ __all__ = [
     "CallSuspended",
     "CheckEnded",
     "CheckStarted",
+    "CheckpointTaken",
+    "ConversationRewound",
     "DurableEvent",
     "ErrorRaised",
     "Event",
+    "FilesRestored",
     "FollowUpQueued",
     "InputAdmitted",
     "LeaseTaken",
@@ -132,11 +164,20 @@ __all__ = [
     "MessageDelta",
     "MessageEnded",
     "MessageStarted",
+    "ModeChanged",
+    "ModelChanged",
     "ModelFellBack",
     "ModelRetried",
     "Noted",
     "PermissionDecided",
     "PermissionGranted",
+    "PlanApproved",
+    "PlanRejected",
+    "PlanSubmitted",
+    "PrefixBroken",
+    "QuestionAnswered",
+    "QuestionAsked",
+    "QuestionOption",
     "Recipe",
     "RunEnded",
     "RunPaused",
@@ -144,9 +185,13 @@ __all__ = [
     "RunStarted",
     "SettingsChanged",
     "ShellOutput",
+    "StateChanged",
     "SubagentEnded",
+    "SubagentModelChanged",
     "SubagentStarted",
+    "TasksUpdated",
     "TextRetracted",
+    "ThreadChanged",
     "ThreadCreated",
     "ThreadDeleted",
     "ThreadRenamed",

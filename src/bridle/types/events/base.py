@@ -6,8 +6,6 @@ first and recomputes the second. *External* inputs are written by others than th
 `consumes` of an event names the inputs that it deals with: every admitted input is consumed once.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 import msgspec

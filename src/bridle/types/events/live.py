@@ -1,7 +1,5 @@
 """Events that are shown while they happen and not stored."""
 
-from __future__ import annotations
-
 from bridle.types.events.base import LiveEvent
 
 

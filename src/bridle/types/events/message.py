@@ -1,7 +1,5 @@
 """Events about messages and the requests that produce them."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import msgspec

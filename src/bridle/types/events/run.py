@@ -1,7 +1,5 @@
 """Events about a run: its start, its pauses, its end, and what went wrong."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import msgspec

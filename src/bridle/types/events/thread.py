@@ -1,7 +1,5 @@
 """Events about a thread as a whole."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from bridle.types.events.base import Event, Origin
@@ -15,6 +13,14 @@ class ThreadCreated(Event, frozen=True, kw_only=True, tag="thread_created"):
     origin: ClassVar[Origin] = "external"
 
     thread: Thread
+
+
+class ThreadChanged(Event, frozen=True, kw_only=True, tag="thread_changed"):
+    """A session came to this thread from another one."""
+
+    origin: ClassVar[Origin] = "external"
+
+    previous_thread_id: str | None
 
 
 class ThreadRenamed(Event, frozen=True, kw_only=True, tag="thread_renamed"):
@@ -76,3 +82,4 @@ class PermissionGranted(Event, frozen=True, kw_only=True, tag="permission_grante
     scope: str
     matches: str
     owner: str
+    consumes: tuple[str, ...] = ()

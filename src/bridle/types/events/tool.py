@@ -1,7 +1,5 @@
 """Events about tool calls, from the request to the one result."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from bridle.types.content import Image
@@ -45,7 +43,7 @@ class ApprovalRequired(Event, frozen=True, kw_only=True, tag="tool_approval_requ
 
 
 class ApprovalAnswered(Event, frozen=True, kw_only=True, tag="tool_approval_answered"):
-    """Somebody answered; an approved call may run from here on."""
+    """Somebody answered; an approved call may run from here on, with `data` if it asked for it."""
 
     approval_id: str
     call_id: str
@@ -54,6 +52,7 @@ class ApprovalAnswered(Event, frozen=True, kw_only=True, tag="tool_approval_answ
     always: str | None = None
     reason: str | None = None
     facts: CallFacts | None = None
+    data: Any = None
 
 
 class CallSuspended(Event, frozen=True, kw_only=True, tag="tool_suspended"):

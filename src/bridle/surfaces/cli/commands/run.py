@@ -3,38 +3,15 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import click
 
-from bridle.app.coding import RunOptions, coding_harness
-from bridle.errors import ConfigError, UserError
-from bridle.runs.summary import RunSummary, summarise
-from bridle.surfaces.cli import exits
-from bridle.surfaces.cli.output import data, json_line, talk
-from bridle.surfaces.cli.render import Progress, result_json
-from bridle.types.events import AnyEvent, encode_event
+from bridle.app.coding import RunOptions
+from bridle.surfaces.cli.job import FORMATS, Job, do
 from bridle.types.limits import DEFAULT_MAX_STEPS, Limits
-
-if TYPE_CHECKING:
-    from bridle.app.harness import Harness
-    from bridle.app.results import RunResult
-    from bridle.app.session import Session
-
-FORMATS = ("text", "json", "stream-json")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """What to do and how to print it."""
-
-    task: str | None
-    resume: bool
-    thread: str | None
-    format: str
 
 
 @click.command(epilog="Example: bridle run 'make the tests pass' --max-steps 30")
@@ -51,6 +28,7 @@ class Job:
 @click.option("--profile", help="strict, balanced, auto-edit, yolo or deny.")
 @click.option("--yolo", is_flag=True, help="Ask for nothing; denies still hold.")
 @click.option("--no-input", is_flag=True, help="Nobody can answer: what would be asked is denied.")
+@click.option("--trust", is_flag=True, help="Trust the project's harness.yaml as it is now.")
 @click.option("--max-usd", type=click.FloatRange(min=0, min_open=True))
 @click.option("--max-steps", type=click.IntRange(min=1))
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS")
@@ -76,7 +54,7 @@ def command(
         thread=thread,
         format=format_,
     )
-    return anyio.run(_main, _options(flags), job)
+    return anyio.run(do, _options(flags), job)
 
 
 def _task(task: str | None, prompt: str | None, *, resume: bool) -> str | None:
@@ -103,6 +81,7 @@ def _options(flags: dict[str, Any]) -> RunOptions:
         sandbox=flags["sandbox"],
         yolo=flags["yolo"],
         answerable=not flags["no_input"],
+        trust=flags["trust"],
         limits=Limits(
             max_steps=flags["max_steps"] or DEFAULT_MAX_STEPS,
             max_usd=flags["max_usd"],
@@ -110,83 +89,3 @@ def _options(flags: dict[str, Any]) -> RunOptions:
         ),
         checks=not flags["no_checks"],
     )
-
-
-async def _main(options: RunOptions, job: Job) -> int:
-    harness = coding_harness(options)
-    async with harness:
-        session = await _session(harness, job)
-        run_id = await _begin(session, job)
-        result = await session.wait(run_id)
-        summary = await _summary(session, run_id)
-    code = exits.exit_code(result.reason, result.verdict, result.error)
-    _print(job, summary, result, code)
-    return code
-
-
-async def _session(harness: Harness, job: Job) -> Session:
-    if job.thread is not None:
-        return await harness.session(thread_id=job.thread)
-    session = await harness.session(new=not job.resume)
-    if job.resume and job.task is None and not session.threads.current.messages:
-        raise UserError("There is nothing to continue here. Start with: bridle run TASK")
-    return session
-
-
-async def _begin(session: Session, job: Job) -> str:
-    """Admit the task, or wake what was left unfinished; returns the run to wait for."""
-    session.events.subscribe(_listener(job))
-    if job.task is not None:
-        run = session.start(job.task)
-        talk(f"run {run.id}")
-        await run.begin()
-        return run.id
-    open_run = await session.open_run()
-    if open_run is None:
-        raise ConfigError("The thread has no open run. Send something: bridle run --continue TASK")
-    talk(f"run {open_run}")
-    await session.resume()
-    return open_run
-
-
-def _listener(job: Job) -> Any:
-    if job.format == "stream-json":
-        return _stream
-    return Progress() if job.format == "text" else _silent
-
-
-def _stream(event: AnyEvent) -> None:
-    sys.stdout.buffer.write(encode_event(event) + b"\n")
-    sys.stdout.flush()
-
-
-def _silent(event: AnyEvent) -> None:
-    del event
-
-
-async def _summary(session: Session, run_id: str) -> RunSummary:
-    return summarise(run_id, await session.run_events(run_id))
-
-
-def _print(job: Job, summary: RunSummary, result: RunResult[Any], code: int) -> None:
-    if job.format == "text":
-        if result.text:
-            data(result.text)
-        _closing(result)
-        return
-    line = result_json(summary, result, code=code)
-    json_line({"type": "result", **line} if job.format == "stream-json" else line)
-
-
-def _closing(result: RunResult[Any]) -> None:
-    for pending in result.pending:
-        title = pending.card.get("title", pending.tool)
-        talk(f"waiting for you: {title}\n  bridle approve {pending.id}")
-    if result.error is not None:
-        talk(f"bridle: {result.error.type}: {result.error.message}")
-    talk(
-        f"{result.reason}{f', {result.verdict}' if result.verdict else ''}: {result.steps} steps, "
-        f"{result.usage.total_tokens} tokens, {result.cost_usd:.4f} USD"
-    )
-    if result.pending:
-        talk("then: bridle run --continue")

@@ -1,0 +1,52 @@
+"""Answers to what waits: checked against what was asked, then admitted once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bridle.errors import AnswerError
+
+if TYPE_CHECKING:
+    from bridle.app.attachment import Attachment
+    from bridle.app.waiting import Runs
+    from bridle.types.ops import Op
+
+
+class Answers:
+    """Answers for the thread that a session is attached to, and for its children."""
+
+    def __init__(self, attachment: Attachment, runs: Runs) -> None:
+        self._attachment = attachment
+        self._runs = runs
+
+    async def give(self, pending_id: str, kind: str, op: Op) -> str:
+        """Admit an answer; returns the run of the session's thread that goes on by it."""
+        rows = [row for row in await self._runs.pending() if row.id == pending_id]
+        if not rows:
+            raise AnswerError(
+                f"Nothing waits for an answer to {pending_id!r}. It was answered, or its run ended."
+            )
+        row = rows[0]
+        if row.kind != kind:
+            raise AnswerError(f"{pending_id} is a {row.kind}, not a {kind}.")
+        if not await self._attachment.journal.admit(
+            row.thread_id, op, input_id=f"{pending_id}.answer"
+        ):
+            raise AnswerError(f"{pending_id} was answered already.")
+        if row.thread_id == self._attachment.thread.id:
+            return row.run_id
+        return await self._runs.open_run() or row.run_id
+
+    def check_choice(self, id: str, answer: str | list[str]) -> None:
+        """A chosen answer must be one of the options; only a multiple choice takes several."""
+        asked = next((p for p in self._attachment.view.pending if p.id == id), None)
+        labels = [option["label"] for option in asked.args.get("options", ())] if asked else []
+        if not labels:
+            return
+        chosen = [answer] if isinstance(answer, str) else answer
+        assert asked is not None
+        if len(chosen) != 1 and asked.args.get("selection_mode") != "multi_select":
+            raise AnswerError(f"Choose one of: {', '.join(labels)}.")
+        for label in chosen:
+            if label not in labels:
+                raise AnswerError(f"{label!r} is not an option; have {', '.join(labels)}.")

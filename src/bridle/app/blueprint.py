@@ -1,0 +1,137 @@
+"""The harness as configured: everything that the setup of any run is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bridle.app.cards import Cards
+from bridle.app.config import Agent, Mode, RequestContext
+from bridle.app.parts.state import StateShape
+from bridle.delegation.subagent import Subagent, subagent_tool
+from bridle.errors import ConfigError, suggest
+from bridle.gate.batch import Concurrency
+from bridle.models.packs import Tuning, tune
+from bridle.ports.model import Model
+from bridle.tools.define import Tool
+from bridle.tools.toolset import ToolSet
+from bridle.types.base import Fixed
+from bridle.types.limits import Limits
+
+if TYPE_CHECKING:
+    from bridle.agent.setup import Checks
+    from bridle.gate.decide import Card
+    from bridle.journal.state import ThreadState
+    from bridle.models.registry import ModelRegistry
+    from bridle.ports.snapshots import Snapshots
+    from bridle.types.permissions import Policy
+
+ResolveModel = Callable[[str], Model | Awaitable[Model]]
+Tools = Sequence[Tool] | Callable[[RequestContext], Sequence[Tool]]
+
+
+class Blueprint(Fixed, frozen=True, kw_only=True):
+    """Modes, tools, rules and limits of a harness."""
+
+    modes: tuple[Mode, ...]
+    resolve_model: ResolveModel
+    registry: Callable[[], ModelRegistry]
+    policy: Policy
+    model: str | None = None
+    default_model: Callable[[], str | None] = lambda: None
+    tools: Tools = ()
+    builtin: Sequence[Tool] = ()
+    subagents: Sequence[Subagent] = ()
+    limits: Limits = msgspec.field(default_factory=Limits)
+    state: StateShape = msgspec.field(default_factory=lambda: StateShape(None))
+    fallbacks: tuple[str, ...] = ()
+    tuning: Callable[[str], Tuning] = tune
+    checks: Checks | None = None
+    snapshots: Snapshots | None = None
+    card: Card = Cards()
+    concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
+    model_auth: Callable[[str], Any] | None = None
+    use_counts: Mapping[str, int] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_modes(self.modes)
+
+    @property
+    def default_mode(self) -> Mode:
+        """The mode that new threads work in."""
+        return next((mode for mode in self.modes if mode.default), self.modes[0])
+
+    def mode(self, id: str | None) -> Mode:
+        """A mode by its id; None is the default one."""
+        if id is None:
+            return self.default_mode
+        known = {mode.id: mode for mode in self.modes}
+        if id not in known:
+            raise ConfigError(suggest(id, known, what="mode"))
+        return known[id]
+
+    def context(self, state: ThreadState, mode: Mode, values: Mapping[str, Any]) -> RequestContext:
+        """What callables about a request are given."""
+        kept = state.values
+        merged = self.state.initial if kept is None else {**self.state.initial, **kept}
+        return RequestContext(
+            thread_id=state.id,
+            resource_id=state.thread.resource_id if state.thread is not None else "",
+            mode_id=mode.id,
+            state=self.state.build(merged),
+            values=values,
+        )
+
+    def agent_tools(self, agent: Agent[Any, Any], state: ThreadState) -> list[Tool]:
+        """The tools of a mode's agent."""
+        tools = self._own_tools(agent, state)
+        if self.subagents and "subagent" not in self.policy.removed:
+            tools.append(subagent_tool(self.subagents, max_depth=self.limits.max_depth))
+        return tools
+
+    def subagent_tools(
+        self, kind: Subagent, agent: Agent[Any, Any], state: ThreadState
+    ) -> list[Tool]:
+        """A subagent's own tools, and those of the harness that it may use."""
+        allowed = set(kind.allowed_tools)
+        shared = [tool for tool in self._own_tools(agent, state) if tool.name in allowed]
+        own = [tool for tool in kind.tools if tool.name not in self.policy.removed]
+        known = {tool.name for tool in own}
+        return [*own, *(tool for tool in shared if tool.name not in known)]
+
+    def output(self, state: ThreadState) -> Any:
+        """The type of the answers in a thread's present mode, where they have one."""
+        mode = self.mode(state.mode_id)
+        return mode.agent_for(self.context(state, mode, {})).output
+
+    def toolset(self, state: ThreadState) -> ToolSet:
+        """The tools of a thread's present mode."""
+        mode = self.mode(state.mode_id)
+        agent = mode.agent_for(self.context(state, mode, {}))
+        return ToolSet(self.agent_tools(agent, state))
+
+    def _own_tools(self, agent: Agent[Any, Any], state: ThreadState) -> list[Tool]:
+        given = self.tools
+        mode = self.mode(state.mode_id)
+        shared = given(self.context(state, mode, {})) if callable(given) else given
+        tools: dict[str, Tool] = {}
+        for tool in (*agent.tools, *shared, *self.builtin):
+            tools.setdefault(tool.name, tool)
+        return [tool for tool in tools.values() if tool.name not in self.policy.removed]
+
+
+def check_modes(modes: Sequence[Mode]) -> None:
+    """Refuse modes that cannot be told apart or that lead nowhere."""
+    if not modes:
+        raise ConfigError("A harness needs at least one mode, or an agent.")
+    ids = [mode.id for mode in modes]
+    twice = sorted({name for name in ids if ids.count(name) > 1})
+    if twice:
+        raise ConfigError(f"There are two modes with the id {twice[0]!r}.")
+    if sum(mode.default for mode in modes) > 1:
+        raise ConfigError("Only one mode can be the default.")
+    for mode in modes:
+        if mode.transitions_to is not None and mode.transitions_to not in ids:
+            raise ConfigError(suggest(mode.transitions_to, ids, what="mode"))

@@ -1,0 +1,1 @@
+"""The parts of a session, each a small class over the same attachment."""

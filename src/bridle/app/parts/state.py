@@ -1,0 +1,138 @@
+"""The application's state: validated, kept with the thread, changed key by key."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import msgspec
+
+from bridle.errors import HeadMoved, UserError
+from bridle.ports.store import Append, Batch
+from bridle.types.events import StateChanged
+
+if TYPE_CHECKING:
+    from bridle.app.attachment import Attachment
+
+
+class StateShape:
+    """A state class and its initial value; msgspec structs, dataclasses and pydantic models."""
+
+    def __init__(self, given: Any) -> None:
+        if given is None:
+            self.kind: Any = None
+            self.initial: dict[str, Any] = {}
+            return
+        self.kind = given if isinstance(given, type) else type(given)
+        if not _supported(self.kind):
+            raise UserError(
+                f"{self.kind.__name__} cannot hold state; use a msgspec Struct, a dataclass or a "
+                "pydantic model."
+            )
+        try:
+            value = given() if isinstance(given, type) else given
+        except (TypeError, ValueError) as error:
+            raise UserError(
+                f"The state class {self.kind.__name__} cannot be built without arguments: {error}. "
+                "Give every field a default, or give an instance."
+            ) from error
+        self.initial = _plain(value)
+        self.check(self.initial)
+
+    def check(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Validate a whole state; raises `UserError` that names the field."""
+        if self.kind is None:
+            return dict(values)
+        unknown = set(values) - set(self.initial)
+        if unknown:
+            from bridle.errors import suggest
+
+            raise UserError(suggest(min(unknown), self.initial, what="state field"))
+        try:
+            if hasattr(self.kind, "model_validate"):
+                return _plain(self.kind.model_validate(dict(values)))
+            return _plain(msgspec.convert(dict(values), self.kind))
+        except (msgspec.ValidationError, ValueError) as error:
+            raise UserError(f"The state would not be valid: {error}") from error
+
+    def build(self, values: Mapping[str, Any]) -> Any:
+        """The state as its own class; a mapping where there is none."""
+        if self.kind is None:
+            return dict(values)
+        if hasattr(self.kind, "model_validate"):
+            return self.kind.model_validate(dict(values))
+        return msgspec.convert(dict(values), self.kind)
+
+
+def _supported(kind: type) -> bool:
+    return (
+        issubclass(kind, msgspec.Struct)
+        or dataclasses.is_dataclass(kind)
+        or hasattr(kind, "model_validate")
+    )
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    if hasattr(value, "model_dump"):
+        dumped: dict[str, Any] = value.model_dump(mode="json")
+        return dumped
+    plain: dict[str, Any] = msgspec.to_builtins(value)
+    return plain
+
+
+class SessionState:
+    """Read and change the state; an invalid change changes nothing."""
+
+    def __init__(self, attachment: Attachment) -> None:
+        self._attachment = attachment
+        self._lock = anyio.Lock()
+
+    @property
+    def _shape(self) -> StateShape:
+        return self._attachment.engine.blueprint.state
+
+    def get(self) -> Any:
+        """A snapshot of the state."""
+        return self._shape.build(self._values())
+
+    async def set(self, **updates: Any) -> None:
+        """Change some fields."""
+        await self._change(lambda values: {**values, **updates})
+
+    async def update(self, function: Callable[[Any], Any]) -> Any:
+        """Change the state by a function of the latest one; nobody else's change is lost.
+
+        The function returns the new state, or a mapping with the fields to change.
+        """
+
+        def apply(values: dict[str, Any]) -> dict[str, Any]:
+            returned = function(self._shape.build(values))
+            changes = returned if isinstance(returned, Mapping) else _plain(returned)
+            return {**values, **changes}
+
+        await self._change(apply)
+        return self.get()
+
+    async def _change(self, function: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        async with self._lock:
+            while True:
+                journal = self._attachment.journal
+                state = await journal.fold(self._attachment.thread.id)
+                before = self._values()
+                after = self._shape.check(function(dict(before)))
+                changed = tuple(key for key in after if before.get(key) != after[key])
+                if not changed:
+                    return
+                event = StateChanged(state=after, changed_keys=changed)
+                append = Append(thread_id=state.id, events=(event,), expect=state.seq)
+                try:
+                    await journal.write(Batch(appends=(append,)))
+                except HeadMoved:
+                    continue
+                return
+
+    def _values(self) -> dict[str, Any]:
+        kept = self._attachment.state.values
+        return dict(self._shape.initial if kept is None else {**self._shape.initial, **kept})

@@ -1,0 +1,170 @@
+"""The threads of a session's resource."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bridle.errors import ConfigError
+from bridle.types.events import (
+    MessageEnded,
+    SettingsChanged,
+    ThreadChanged,
+    ThreadCreated,
+    ThreadDeleted,
+    ThreadRenamed,
+)
+from bridle.types.threads import Thread
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bridle.app.attachment import Attachment
+    from bridle.types.messages import Message
+
+
+class ThreadSettings:
+    """Values kept with a thread; each is written alone, so writers never lose one another's."""
+
+    def __init__(self, attachment: Attachment) -> None:
+        self._attachment = attachment
+
+    async def get(self, key: str, default: Any = None) -> Any:
+        """Read a setting."""
+        settings = await self._attachment.journal.store.settings(self._attachment.thread.id)
+        return settings.get(key, default)
+
+    async def set(self, key: str, value: Any) -> None:
+        """Write a setting."""
+        changed = SettingsChanged(key=key, value=value)
+        await self._attachment.journal.append(self._attachment.thread.id, changed)
+
+
+class SessionThreads:
+    """Create, switch, list, rename, clone and delete threads."""
+
+    def __init__(self, attachment: Attachment) -> None:
+        self._attachment = attachment
+        self._journal = attachment.journal
+        self.settings = ThreadSettings(attachment)
+
+    @property
+    def current(self) -> Thread:
+        """The session's thread."""
+        return self._attachment.thread
+
+    async def create(self, title: str = "") -> Thread:
+        """Begin a new thread and switch to it."""
+        return await self._begin(title=title, resource_id=self._attachment.template.resource_id)
+
+    async def switch(self, id: str) -> Thread:
+        """Attach to another thread; a missing one changes nothing."""
+        found = await self._journal.store.thread(id)
+        if found is None:
+            raise ConfigError(f"There is no thread {id!r}.")
+        previous = self._previous()
+        await self._attachment.attach(found)
+        if previous is not None and previous != id:
+            changed = ThreadChanged(previous_thread_id=previous)
+            await self._journal.append(id, changed)
+        return self.current
+
+    async def newest(self) -> Thread | None:
+        """The thread of this resource that was used last."""
+        listed = await self.list()
+        return listed[0] if listed else None
+
+    async def list(
+        self, *, all_resources: bool = False, include_forks: bool = False
+    ) -> Sequence[Thread]:
+        """List threads, newest first; those of subagents and forks only when asked for."""
+        resource = None if all_resources else self._attachment.template.resource_id
+        return await self._journal.store.threads(resource_id=resource, hidden=include_forks)
+
+    async def rename(self, title: str) -> None:
+        """Give the thread another title."""
+        await self._journal.append(self.current.id, ThreadRenamed(title=title))
+        await self._attachment.reload()
+
+    async def clone(
+        self, source: str | None = None, title: str | None = None, resource_id: str | None = None
+    ) -> Thread:
+        """Copy a thread with its messages and settings, and switch to the copy.
+
+        The source is not touched. A run that is going on there is not copied.
+        """
+        origin = await self._journal.store.thread(source or self.current.id)
+        if origin is None:
+            raise ConfigError(f"There is no thread {source!r}.")
+        state = await self._journal.fold(origin.id)
+        settings = await self._journal.store.settings(origin.id)
+        copied = await self._begin(
+            title=title if title is not None else origin.title,
+            resource_id=resource_id or origin.resource_id,
+            cloned_from=origin.id,
+            switch=False,
+        )
+        new_id = self._attachment.engine.new_id
+        copies = [
+            MessageEnded(message=msgspec.structs.replace(message, id=new_id("msg")))
+            for message in settled_messages(state.messages)
+        ]
+        values = [SettingsChanged(key=key, value=value) for key, value in settings.items()]
+        await self._journal.append(copied.id, *copies, *values)
+        return await self.switch(copied.id)
+
+    async def delete(self, id: str) -> None:
+        """Delete a thread for its user; the session is left without one if it was its own."""
+        if await self._journal.store.thread(id) is None:
+            raise ConfigError(f"There is no thread {id!r}.")
+        lease = await self._journal.store.lease(id)
+        if lease is not None:
+            raise ConfigError(f"Thread {id!r} is being worked on by {lease.owner}; abort it first.")
+        await self._journal.append(id, ThreadDeleted())
+        if self._previous() == id:
+            self._attachment.detach()
+
+    async def messages(
+        self, *, limit: int | None = None, thread_id: str | None = None
+    ) -> Sequence[Message]:
+        """The messages of a thread, oldest first; `limit` keeps the newest."""
+        state = await self._journal.fold(thread_id or self.current.id)
+        return tuple(state.messages if limit is None else state.messages[-limit:])
+
+    async def first_user_message(self, id: str) -> Message | None:
+        """The message that a thread began with."""
+        for event in await self._journal.store.events(id):
+            if isinstance(event, MessageEnded) and event.message.role == "user":
+                return event.message
+        return None
+
+    def _previous(self) -> str | None:
+        try:
+            return self._attachment.thread.id
+        except ConfigError:
+            return None
+
+    async def _begin(
+        self, *, title: str, resource_id: str, cloned_from: str | None = None, switch: bool = True
+    ) -> Thread:
+        template = self._attachment.template
+        thread_id = self._attachment.engine.new_id("thr")
+        created = Thread(
+            id=thread_id,
+            resource_id=resource_id,
+            title=title,
+            harness_id=template.harness_id,
+            workspace=template.workspace,
+            metadata={"cloned_from": cloned_from} if cloned_from else {},
+        )
+        await self._journal.append(thread_id, ThreadCreated(thread=created))
+        return await self.switch(thread_id) if switch else created
+
+
+def settled_messages(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages up to the last one whose calls all have their results."""
+    end = len(messages)
+    while end and messages[end - 1].calls:
+        end -= 1
+    return messages[:end]

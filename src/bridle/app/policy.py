@@ -1,0 +1,337 @@
+"""Ask a policy without running anything: explain, test, learn, back-test, validate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bridle.app.coding import Ruling, RunOptions, embedded_model, read_ruling
+from bridle.app.looking import families
+from bridle.app.models import model_registry
+from bridle.app.records import find_run
+from bridle.errors import SpecError, UserError
+from bridle.models.choose import choose
+from bridle.models.packs import tune
+from bridle.permissions.calls import parse_call
+from bridle.permissions.compile import from_execution_policy
+from bridle.permissions.evaluate import evaluate
+from bridle.permissions.explain import Line, describe, flip
+from bridle.permissions.explain import text as explained
+from bridle.permissions.learn import Case, Coverage, compare, coverage, learn
+from bridle.runs.transcripts import Past, past_calls, read_transcript
+from bridle.runs.why import Verdicts
+from bridle.spec.load import SPEC_NAME, field_lines
+from bridle.spec.model import HarnessSpec
+from bridle.types.base import Fact, Fixed
+from bridle.types.limits import Limits
+from bridle.types.permissions import Rule, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bridle.ports.store import Store
+    from bridle.types.permissions import Policy
+
+ANY_MODEL = "openai/any"
+
+
+class Tested(Fact, frozen=True, kw_only=True):
+    """One policy test; `source` is where it is written."""
+
+    call: str
+    expect: Verdict
+    effect: Verdict
+    rule: str
+    passed: bool
+    because: str | None
+    source: str | None
+
+
+class Tests(Fact, frozen=True, kw_only=True):
+    """All policy tests of a spec, and which of its rules they exercise."""
+
+    file: str
+    tests: tuple[Tested, ...]
+    touched: tuple[str, ...]
+    untouched: tuple[str, ...]
+
+
+class Lesson(Fact, frozen=True, kw_only=True):
+    """The fewest rules that would have allowed some calls, and those that none can allow."""
+
+    calls: int
+    rules: tuple[Rule, ...]
+    uncovered: tuple[tuple[str, str], ...]
+
+
+class Shift(Fact, frozen=True, kw_only=True):
+    """A call that another policy would decide differently."""
+
+    origin: str
+    call: str
+    before: Verdict
+    after: Verdict
+    rule: str
+
+
+class Backtested(Fact, frozen=True, kw_only=True):
+    """How a policy would have decided calls of the past."""
+
+    policy: str
+    total: int
+    same: int
+    newly_blocked: tuple[Shift, ...]
+    newly_asked: tuple[Shift, ...]
+    newly_allowed: tuple[Shift, ...]
+    prompts_saved: int
+
+
+class Explained(Fact, frozen=True, kw_only=True):
+    """What a project's spec means, from the object that the gate itself uses."""
+
+    name: str
+    spec: str | None
+    model: str | None
+    model_from: str
+    fallbacks: tuple[str, ...]
+    sandbox: str
+    network: str
+    checks: bool
+    tools: bool
+    limits: Limits
+    profile: str
+    policy: tuple[Line, ...]
+    policy_text: str
+
+
+class Validated(Fixed, frozen=True, kw_only=True):
+    """A spec without mistakes, and its policy tests."""
+
+    ruling: Ruling
+    tests: Tests
+
+
+def explain_call(options: RunOptions, call: str) -> Verdicts:
+    """What the project's policy says of a call, and what would turn that around."""
+    policy = read_ruling(options).policy
+    tool, facts = parse_call(call)
+    decision = evaluate(tool, facts, policy)
+    change = flip(decision, tool, facts, policy)
+    return Verdicts(
+        call_id=call,
+        tool=tool,
+        effect=decision.effect,
+        rule=decision.rule,
+        layer=decision.layer,
+        source=decision.source,
+        reason=decision.reason,
+        trace=decision.trace,
+        flip=change.change if change is not None else None,
+        flip_gives=change.gives if change is not None else None,
+    )
+
+
+def run_policy_tests(options: RunOptions) -> Tests:
+    """Run the spec's `policy_tests`."""
+    return _tests(_written(options))
+
+
+def _written(options: RunOptions) -> Ruling:
+    ruling = read_ruling(options)
+    if ruling.path is None:
+        raise UserError(f"There is no {SPEC_NAME} in {options.cwd.resolve()}.")
+    return ruling
+
+
+def _tests(ruling: Ruling) -> Tests:
+    path = ruling.path or Path(SPEC_NAME)
+    at = field_lines(path)
+    cases: list[Case] = []
+    for index, test in enumerate(ruling.spec.policy_tests):
+        try:
+            tool, facts = parse_call(test.call)
+        except UserError as error:
+            raise _placed(path, at(f"policy_tests[{index}].call"), str(error)) from error
+        cases.append(Case(tool, facts, test.expect, test.because))
+    found: Coverage = coverage(ruling.policy, cases)
+    return Tests(
+        file=str(path),
+        tests=tuple(
+            Tested(
+                call=test.call,
+                expect=test.expect,
+                effect=outcome.effect,
+                rule=outcome.rule,
+                passed=outcome.passed,
+                because=test.because,
+                source=at(f"policy_tests[{index}]"),
+            )
+            for index, (test, outcome) in enumerate(
+                zip(ruling.spec.policy_tests, found.outcomes, strict=True)
+            )
+        ),
+        touched=found.touched,
+        untouched=found.untouched,
+    )
+
+
+def _placed(path: Path, place: str | None, message: str) -> SpecError:
+    line = place.rpartition(":")[2] if place is not None else ""
+    return SpecError(message, file=str(path), line=int(line) if line.isdecimal() else None)
+
+
+def validate(options: RunOptions) -> Validated:
+    """Check a spec to the last field; raises `SpecError` with the line of the first mistake."""
+    try:
+        ruling = _written(options)
+    except SpecError:
+        raise
+    except UserError as error:
+        raise _located(options, error) from error
+    compiled = ruling.compiled
+    tune(
+        compiled.model or ANY_MODEL,
+        profile=compiled.profile,
+        pack=compiled.pack,
+        explicit=compiled.tuning,
+    )
+    return Validated(ruling=ruling, tests=_tests(ruling))
+
+
+def _located(options: RunOptions, error: UserError) -> UserError:
+    """Find the entry that does not compile, by compiling them one by one."""
+    from bridle.spec.load import find_spec, load_spec
+
+    path = options.spec or find_spec(options.cwd.resolve())
+    if path is None:
+        return error
+    policy, at = load_spec(path).execution_policy, field_lines(path)
+    entries: list[tuple[str, dict[str, Any]]] = [
+        *((f"denied_commands[{i}]", {"denied_commands": [c]}) for i, c in
+          enumerate(policy.denied_commands)),
+        *((f"allowed_commands[{i}]", {"allowed_commands": [c]}) for i, c in
+          enumerate(policy.allowed_commands)),
+        *((f"categories.{k}", {"categories": {k: v}}) for k, v in policy.categories.items()),
+        *((f"permissions[{i}]", {"permissions": [p]}) for i, p in enumerate(policy.permissions)),
+    ]  # fmt: skip
+    for key, entry in entries:
+        try:
+            from_execution_policy(**entry)
+        except UserError as found:
+            return _placed(path, at(f"execution_policy.{key}"), f"{key}: {found}")
+    return _placed(path, None, str(error))
+
+
+def spec_schema() -> dict[str, Any]:
+    """The JSON Schema of `harness.yaml`."""
+    return msgspec.json.schema(HarnessSpec)
+
+
+def explain(options: RunOptions) -> Explained:
+    """Tell what would hold for a run here."""
+    ruling = read_ruling(options)
+    compiled = ruling.compiled
+    try:
+        registry = model_registry(
+            options.environ, providers=compiled.providers, sources={"embedded": embedded_model}
+        )
+        model = choose(
+            registry, flag=options.model, provider=options.provider, spec=compiled.model
+        ).id
+        origin = "flag" if options.model else "spec" if compiled.model else "found here"
+    except UserError as error:
+        model, origin = None, str(error)
+    return Explained(
+        name=compiled.name,
+        spec=str(ruling.path) if ruling.path is not None else None,
+        model=model,
+        model_from=origin,
+        fallbacks=compiled.fallbacks,
+        sandbox=options.sandbox or compiled.sandbox,
+        network=compiled.network,
+        checks=compiled.checks,
+        tools=compiled.tools,
+        limits=compiled.limits.within(options.limits),
+        profile=ruling.policy.profile,
+        policy=describe(ruling.policy),
+        policy_text=explained(ruling.policy),
+    )
+
+
+async def learn_rules(store: Store, options: RunOptions, names: Sequence[str]) -> Lesson:
+    """The fewest rules that, beside the project's own, allow what runs did.
+
+    What was refused then, by a person or by a rule, is not learned.
+    """
+    past = [c for c in await _past(store, names) if not c.refused and c.effect != "deny"]
+    learned = learn([(call.tool, call.facts) for call in past], read_ruling(options).policy)
+    return Lesson(
+        calls=len(past),
+        rules=learned.rules,
+        uncovered=tuple((past[index].words, why) for index, why in learned.uncovered),
+    )
+
+
+async def backtest_policy(store: Store, options: RunOptions, names: Sequence[str]) -> Backtested:
+    """Decide the calls of the past with the policy of a spec, and compare."""
+    ruling = read_ruling(options)
+    past = await _past(store, names)
+    after = [evaluate(c.tool, c.facts, _there(ruling.policy, c)) for c in past]
+    found = compare([call.effect for call in past], [decision.effect for decision in after])
+
+    def shifts(indexes: Sequence[int]) -> tuple[Shift, ...]:
+        return tuple(
+            Shift(
+                origin=past[index].origin,
+                call=past[index].words,
+                before=past[index].effect,
+                after=after[index].effect,
+                rule=after[index].rule,
+            )
+            for index in indexes
+        )
+
+    return Backtested(
+        policy=str(ruling.path),
+        total=found.total,
+        same=found.same,
+        newly_blocked=shifts(found.newly_blocked),
+        newly_asked=shifts(found.newly_asked),
+        newly_allowed=shifts(found.newly_allowed),
+        prompts_saved=found.prompts_saved,
+    )
+
+
+async def _past(store: Store, names: Sequence[str]) -> list[Past]:
+    found: list[Past] = []
+    for name in names:
+        written = _transcript(name)
+        if written is not None:
+            found += written
+            continue
+        row = await find_run(store, name)
+        thread = await store.thread(row.thread_id)
+        root = thread.workspace if thread is not None else None
+        for whole in await families(store, [row]):
+            found += past_calls(whole, root=root)
+    return found
+
+
+def _transcript(name: str) -> list[Past] | None:
+    return read_transcript(Path(name)) if Path(name).is_file() else None
+
+
+def _there(policy: Policy, call: Past) -> Policy:
+    """The policy as it would hold where the call was made."""
+    return policy if call.root is None else msgspec.structs.replace(policy, root=call.root)
+
+
+def allowing(rules: Sequence[Rule]) -> str:
+    """Rules as they are written in a spec."""
+    lines = ["execution_policy:", "  permissions:"]
+    for rule in rules:
+        pattern = msgspec.json.encode(rule.matches).decode()
+        lines.append(f"    - {{pattern: {pattern}, effect: {rule.effect}}}")
+    return "\n".join(lines)

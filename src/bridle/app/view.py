@@ -1,0 +1,83 @@
+"""What a session knows without asking the store: a fold over the events of its tree of threads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bridle.app.results import Pending
+from bridle.types import events as ev
+
+if TYPE_CHECKING:
+    from bridle.types.runs import PendingRow
+
+
+class SessionView:
+    """What waits for an answer in a thread and below it."""
+
+    def __init__(self) -> None:
+        self._pending: dict[str, Pending] = {}
+        self._runs: dict[str, str] = {}
+
+    @property
+    def pending(self) -> tuple[Pending, ...]:
+        """What waits, oldest first."""
+        return tuple(self._pending.values())
+
+    def load(self, rows: list[PendingRow]) -> None:
+        """Begin with what the store holds."""
+        self._pending = {}
+        for row in rows:
+            self._add(row.run_id, row.id, row.kind, row.call_id, row.tool, row.args, row.card)
+
+    def apply(self, event: ev.AnyEvent) -> None:
+        """Take one event of the tree into account."""
+        match event:
+            case ev.ApprovalRequired():
+                self._add(
+                    event.run_id,
+                    event.approval_id,
+                    "approval",
+                    event.call_id,
+                    event.tool,
+                    event.args,
+                    event.card,
+                )
+            case ev.CallSuspended() if event.kind != "subagent":
+                self._add(
+                    event.run_id,
+                    event.pending_id,
+                    event.kind,
+                    event.call_id,
+                    event.tool,
+                    event.payload,
+                    {},
+                )
+            case ev.ApprovalAnswered():
+                self._pending.pop(event.approval_id, None)
+            case ev.ToolReturned():
+                self._drop(lambda pending: pending.call_id == event.call_id)
+            case ev.RunEnded():
+                run = event.run_id
+                self._drop(lambda pending: self._runs.get(pending.id) == run)
+            case _:
+                pass
+
+    def _add(
+        self,
+        run_id: str | None,
+        id: str,
+        kind: str,
+        call_id: str,
+        tool: str,
+        args: dict[str, Any],
+        card: dict[str, Any],
+    ) -> None:
+        self._runs[id] = run_id or ""
+        self._pending[id] = Pending(
+            id=id, kind=kind, call_id=call_id, tool=tool, args=args, card=card
+        )
+
+    def _drop(self, matches: Any) -> None:
+        for name in [p.id for p in self._pending.values() if matches(p)]:
+            self._pending.pop(name)
+            self._runs.pop(name, None)

@@ -1,0 +1,152 @@
+"""Waiting for runs: until they end or rest, here or in another process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from bridle.app.results import RunResult, result_of
+from bridle.errors import ConfigError
+from bridle.journal.feed import Feed
+from bridle.runs.summary import RunSummary, summarise, summary_of
+from bridle.types.events import AnyEvent, DurableEvent, RunEnded
+from bridle.types.ops import Interrupt, Send
+
+if TYPE_CHECKING:
+    from bridle.app.attachment import Attachment
+    from bridle.types.runs import PendingRow
+
+FOREIGN_SECONDS = 0.1
+"""How often a run that another process works on is looked at, while somebody waits for it."""
+
+
+class Runs:
+    """The runs of the thread that a session is attached to."""
+
+    def __init__(self, attachment: Attachment) -> None:
+        self._attachment = attachment
+        self._engine = attachment.engine
+        self._journal = attachment.journal
+
+    @property
+    def thread_id(self) -> str:
+        """The id of the thread."""
+        return self._attachment.thread.id
+
+    async def wait(self, run_id: str) -> RunResult[Any]:
+        """Wait until a run has ended or rests, and return its result."""
+        await self.rested(run_id)
+        place = await self._journal.store.run(run_id)
+        waiting = await self.pending()
+        if place is None and not waiting:
+            raise ConfigError(f"There is no run {run_id} in thread {self.thread_id}.")
+        summary = await self.summary(run_id)
+        return result_of(summary, waiting, self._engine.blueprint.output(self._attachment.state))
+
+    async def rested(self, run_id: str) -> None:
+        """Wait until nothing of the thread is being worked on; raises what stopped it."""
+        dispatcher = self._engine.dispatcher
+        elsewhere = False
+        while True:
+            await dispatcher.rested(self.thread_id)
+            failure = dispatcher.failures.pop(self.thread_id, None)
+            place = await self._journal.store.run(run_id)
+            if place is not None and place.row.status != "running":
+                return
+            if place is not None and await self._drained_elsewhere():
+                elsewhere = True
+                await anyio.sleep(FOREIGN_SECONDS)
+            elif elsewhere:  # whoever worked on it is gone
+                elsewhere = False
+                dispatcher.wake(self.thread_id)
+            elif failure is not None:
+                raise failure
+            else:
+                return
+
+    async def open_run(self) -> str | None:
+        """The id of the run that is going on, parked or waiting to begin."""
+        state = await self._journal.fold(self.thread_id)
+        if state.run is not None:
+            return state.run.run_id
+        waiting = [op.run_id for op in state.inputs.values() if isinstance(op, Send)]
+        return waiting[0] if waiting else None
+
+    async def summary(self, run_id: str) -> RunSummary:
+        """What a run has come to: from the fold in memory, or from the log of an older run."""
+        state = await self._journal.fold(self._attachment.thread.id)
+        run = state.run_named(run_id)
+        if run is not None:
+            return summary_of(run)
+        return summarise(run_id, await self.run_events(run_id))
+
+    async def run_events(self, run_id: str) -> list[DurableEvent]:
+        """The durable events of a run so far."""
+        place = await self._journal.store.run(run_id)
+        if place is None:
+            return []
+        after = place.start_seq - 1
+        events = await self._journal.store.events(place.row.thread_id, after=after)
+        return [event for event in events if event.run_id == run_id]
+
+    async def feed(self) -> Feed:
+        """A feed of everything that follows now."""
+        head = await self._journal.store.head(self.thread_id)
+        feed = Feed(
+            store=self._journal.store,
+            bus=self._journal.bus,
+            thread_id=self.thread_id,
+            after=head.seq,
+        )
+        feed.open()
+        return feed
+
+    async def admit(self, op: Send) -> None:
+        """Admit a run, unless another process works on the thread."""
+        await self._attachment.admit_alone(op)
+
+    async def interrupt(self, run_id: str) -> None:
+        """End one run."""
+        await self._attachment.admit(Interrupt(run_id=run_id))
+
+    async def interrupt_open(self, *, clear: bool) -> str | None:
+        """End the open run, if there is one; returns its id."""
+        run_id = await self.open_run()
+        if run_id is not None:
+            await self._attachment.admit(Interrupt(run_id=run_id, clear=clear))
+        return run_id
+
+    async def ended(self, run_id: str) -> None:
+        """Wait for the end of one run, not for those behind it."""
+        over = anyio.Event()
+
+        def hear(event: AnyEvent) -> None:
+            if isinstance(event, RunEnded) and event.run_id == run_id:
+                over.set()
+
+        unsubscribe = self._journal.bus.subscribe(hear, thread_id=self.thread_id)
+        try:
+            while True:
+                place = await self._journal.store.run(run_id)
+                if place is not None and place.row.status == "ended":
+                    return
+                if (
+                    not self._engine.dispatcher.busy(self.thread_id)
+                    and not await self._drained_elsewhere()
+                ):
+                    return
+                with anyio.move_on_after(FOREIGN_SECONDS):
+                    await over.wait()
+        finally:
+            unsubscribe()
+
+    async def _drained_elsewhere(self) -> bool:
+        lease = await self._journal.store.lease(self.thread_id)
+        return lease is not None and lease.owner != self._engine.dispatcher.drain.owner
+
+    async def pending(self) -> list[PendingRow]:
+        """What waits for an answer in the thread and below it."""
+        store = self._journal.store
+        tree = [self.thread_id, *await store.children(self.thread_id)]
+        return await store.pending(threads=tree)

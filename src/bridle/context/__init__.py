@@ -1,0 +1,1 @@
+"""What the model is told beside the conversation, as small bounded fragments."""

@@ -1,0 +1,179 @@
+"""Step 1 and 2: what is out of scope, secret, outside or protected, whatever the rules say."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from bridle.permissions import paths
+from bridle.permissions.call import Finding, concerns
+from bridle.permissions.hosts import host_allowed
+from bridle.permissions.patterns import canonical
+from bridle.permissions.shell.facts import HOLE
+from bridle.types.regex import lazy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bridle.permissions.call import Call
+    from bridle.permissions.parts import Part, Shell
+
+_PIECES = lazy(r"[=,:@]")
+
+
+def out_of_scope(call: Call) -> Finding | None:
+    """Step 1: the tool must be in every layer's scope."""
+    reason = _removed(call, call.policy.removed)
+    if reason is not None:
+        return Finding("deny", "scope", "scope:removed", "scope", why=reason)
+    for scope in call.policy.scope:
+        reason = _removed(call, scope.removed)
+        if reason is not None:
+            return Finding("deny", "scope", "scope:removed", scope.layer, why=reason)
+        if scope.tools is not None and not any(_is(call, glob) for glob in scope.tools):
+            why = f"not among the tools of the {scope.layer}"
+            return Finding("deny", "scope", "scope:not-offered", scope.layer, why=why)
+    return None
+
+
+def _is(call: Call, glob: str) -> bool:
+    return fnmatchcase(call.tool, canonical(glob))
+
+
+def _removed(call: Call, removed: dict[str, str]) -> str | None:
+    return next((reason for glob, reason in removed.items() if _is(call, glob)), None)
+
+
+def unsafe(call: Call) -> Iterator[Finding]:
+    """Step 2: denials, and asks that nothing later takes back."""
+    texts = [call.command or "", call.cwd or "", *call.facts.paths, *call.facts.hosts]
+    if any("\x00" in text for text in texts):
+        yield _deny("nul", "a NUL character")
+        return
+    if call.cwd is not None and call.policy.root is not None:
+        asked = call.path(call.cwd)
+        if not _within(call, asked, writing=True):
+            yield _deny("escape", "the working directory is outside of the workspace", asked)
+    for text in call.facts.paths:
+        yield from _path(call, call.path(text))
+    for host in call.facts.hosts:
+        if not host_allowed(host, call.policy.hosts):
+            yield _deny("host", "the host is not allowed", host)
+    if call.shell is not None:
+        yield from _shell(call, call.shell)
+
+
+def _deny(name: str, why: str, part: str | None = None) -> Finding:
+    return Finding("deny", "safety", f"safety:{name}", why=why, part=part)
+
+
+def _ask(path: str) -> Finding:
+    why = "what runs later without being asked depends on this file"
+    return Finding("ask", "safety", "safety:protected", why=why, part=path)
+
+
+def _secret(call: Call, path: str) -> bool:
+    policy = call.policy
+    return paths.is_secret(
+        path,
+        root=policy.root,
+        home=policy.home,
+        state_dir=policy.state_dir,
+        globs=policy.secrets,
+    )
+
+
+def _within(call: Call, path: str, *, writing: bool) -> bool:
+    policy = call.policy
+    places = [policy.root or "/", *policy.writable]
+    places += [] if writing else policy.readable
+    return any(paths.inside(path, place) for place in places)
+
+
+def _path(call: Call, path: str) -> Iterator[Finding]:
+    if _secret(call, path):
+        yield _deny("secret", "a secret of the user or of the harness", path)
+    elif not _within(call, path, writing=call.writes()) and not _named(call, path):
+        yield _deny("escape", "the path is outside of the workspace", path)
+    elif call.writes() and paths.is_protected(path):
+        yield _ask(path)
+
+
+def _named(call: Call, path: str) -> bool:
+    """Did somebody name this place outside of the workspace in a rule?"""
+    for rule, pattern in call.rules:
+        if rule.effect == "deny" or not concerns(pattern, call, denying=False):
+            continue
+        if pattern.argument.startswith(("/", "~/")) and paths.glob_matches(
+            pattern.argument, path, root=call.policy.root, home=call.policy.home
+        ):
+            return True
+    return False
+
+
+def _shell(call: Call, shell: Shell) -> Iterator[Finding]:
+    yield from _secret_words(call, shell)
+    for part in shell.parts:
+        if part.kind == "write":
+            yield from _written(call, shell, part)
+        elif part.kind == "read" and part.place:
+            for path in part.place.paths or ():
+                if _secret(call, path) or path.startswith(("/dev/tcp/", "/dev/udp/")):
+                    yield _deny("secret", "a secret of the user or of the harness", path)
+    for command, word in shell.words(bare=True):
+        if shell.changes(command):
+            place = shell.place(word, command.cwds, command.via)
+            for path in (place.paths or ()) if place else ():
+                if paths.is_protected(path):
+                    yield _ask(path)
+
+
+def _secret_words(call: Call, shell: Shell) -> Iterator[Finding]:
+    found = [(word, command.cwds) for command, word in shell.words()]
+    given = [command.assignments for command in shell.analysis.commands]
+    for entries in (shell.analysis.assignments, *given):
+        found += [(entry.value, ("",)) for entry in entries]
+    for word, cwds in found:
+        place = shell.place(word, cwds)
+        if place is None:
+            continue
+        if HOLE in word.text and paths.ends_in_secret(word.text):
+            yield _deny("secret", "a secret of the user or of the harness", place.text)
+            return
+        candidates = list(place.paths or ())
+        candidates += [place.head] if place.head and place.head.startswith("/") else []
+        for piece in _PIECES.split(place.text):
+            if piece != place.text and ("/" in piece or piece.startswith("~")):
+                candidates.append(shell.resolve(piece, ""))
+        for path in candidates:
+            if _secret(call, path):
+                yield _deny("secret", "a secret of the user or of the harness", path)
+                return
+
+
+def _written(call: Call, shell: Shell, part: Part) -> Iterator[Finding]:
+    place = part.place
+    if place is None:
+        return
+    if place.paths is None:
+        if place.head and paths.may_be_protected(place.head):
+            yield _ask(place.text)
+        return
+    if any(_secret(call, path) for path in place.paths):
+        yield _deny("secret", "a secret of the user or of the harness", place.text)
+    elif call.policy.root is not None and not any(
+        shell.inside(path, writing=True) or _named_write(call, path) for path in place.paths
+    ):
+        yield _deny("escape", "it would write outside of the workspace", place.text)
+    elif any(paths.is_protected(path) for path in place.paths):
+        yield _ask(place.text)
+
+
+def _named_write(call: Call, path: str) -> bool:
+    return any(
+        rule.effect != "deny"
+        and {"write_file", "edit_file"} & set(pattern.tools)
+        and pattern.argument.startswith(("/", "~/"))
+        and paths.glob_matches(pattern.argument, path, root=call.policy.root, home=call.policy.home)
+        for rule, pattern in call.rules
+    )

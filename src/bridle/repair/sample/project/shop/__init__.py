@@ -1,0 +1,1 @@
+"""A small shop: money, pricing rules and a cart."""

@@ -1,0 +1,63 @@
+"""`bridle cost [RUN]`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+import msgspec
+
+from bridle.app.looking import families
+from bridle.app.records import find_run, open_records
+from bridle.runs.cost import Costs, costs
+from bridle.surfaces.cli.options import json_option, store_option
+from bridle.surfaces.cli.output import json_line, table
+
+if TYPE_CHECKING:
+    from bridle.runs.cost import Spent, Total
+    from bridle.types.usage import Usage
+
+
+@click.command(epilog="Example: bridle cost last")
+@click.argument("run", required=False)
+@click.option(
+    "--limit", default=100, show_default=True, help="Without RUN: how many, newest first."
+)
+@json_option
+@store_option
+def command(run: str | None, limit: int, as_json: bool, store: str | None) -> None:
+    """Add up tokens and money of RUN, or of the newest runs, by run and by model.
+
+    The runs of subagents stand below the run that started them and count in the totals.
+    """
+    found = anyio.run(_costs, store, run, limit)
+    if as_json:
+        json_line([msgspec.to_builtins(found)])
+        return
+    rows = [
+        ("  " * row.depth + row.run_id, row.model, *_numbers(row.requests, row.usage, row.cost_usd))
+        for row in found.runs
+    ]
+    if len(found.models) > 1:
+        rows += [("all", model, *_total(total)) for model, total in found.models.items()]
+    rows.append(("total", "", *_total(found.total)))
+    table(("RUN", "MODEL", "REQUESTS", "INPUT", "CACHED", "OUTPUT", "USD"), rows)
+
+
+def _total(total: Total | Spent) -> tuple[str, ...]:
+    return _numbers(total.requests, total.usage, total.cost_usd)
+
+
+def _numbers(requests: int, usage: Usage, usd: float) -> tuple[str, ...]:
+    counted = (requests, usage.input_tokens, usage.cached_tokens, usage.output_tokens)
+    return (*map(str, counted), f"{usd:.4f}")
+
+
+async def _costs(url: str | None, name: str | None, limit: int) -> Costs:
+    async with open_records(url) as store:
+        if name is not None:
+            rows = [await find_run(store, name)]
+        else:
+            rows = [row for row in await store.runs(limit=limit) if row.parent_run_id is None]
+        return costs(await families(store, rows))

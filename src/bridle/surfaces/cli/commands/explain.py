@@ -1,0 +1,45 @@
+"""`bridle explain`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from bridle.app.coding import RunOptions
+from bridle.app.policy import explain
+from bridle.surfaces.cli.options import json_option, spec_option
+from bridle.surfaces.cli.output import data, json_line, talk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command(epilog="Example: bridle explain")
+@spec_option
+@json_option
+def command(spec: Path | None, as_json: bool) -> None:
+    """Print what holds for a run here: model, limits, sandbox, and every rule in its order.
+
+    It is printed from the compiled object that the gate itself uses.
+    """
+    found = explain(RunOptions(spec=spec))
+    if as_json:
+        row = msgspec.to_builtins(found)
+        del row["policy_text"]
+        json_line([row])
+        return
+    data(f"name      {found.name}")
+    data(f"spec      {found.spec or '(none: the defaults)'}")
+    chain = " → ".join([found.model or "(none)", *found.fallbacks])
+    data(f"model     {chain}" + (f" ({found.model_from})" if found.model else ""))
+    if found.model is None:
+        talk(found.model_from)
+    data(f"sandbox   {found.sandbox}, network {found.network}")
+    limits = [f"{key} {value}" for key, value in msgspec.structs.asdict(found.limits).items()
+              if value is not None]  # fmt: skip
+    data(f"limits    {', '.join(limits)}")
+    data(f"checks    {'on' if found.checks else 'off'}")
+    data(f"tools     {'coding' if found.tools else 'none'}")
+    data(found.policy_text)

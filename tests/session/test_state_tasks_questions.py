@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import dataclasses
+
+import anyio
+import msgspec
+import pydantic
+import pytest
+
+from bridle import UserError
+from bridle.testing import calls, says
+
+
+class Struct(msgspec.Struct):
+    count: int = 0
+    name: str = ""
+
+
+@dataclasses.dataclass
+class Data:
+    count: int = 0
+    name: str = ""
+
+
+class Model(pydantic.BaseModel):
+    count: int = 0
+    name: str = ""
+
+
+@pytest.mark.parametrize("kind", [Struct, Data, Model])
+async def test_state_is_validated_and_tells_what_really_changed(opened, kind):
+    async with opened(state=kind) as harness:
+        session = await harness.session()
+        seen = []
+        session.events.subscribe(seen.append)
+        await session.state.set(count=1, name="")
+        assert session.state.get() == kind(count=1, name="")
+        assert seen[-1].changed_keys == ("count",)
+        with pytest.raises(UserError, match="count"):
+            await session.state.set(count="many")
+        with pytest.raises(UserError, match="Did you mean 'count'"):
+            await session.state.set(cuont=2)
+        assert session.state.get().count == 1
+        again = await harness.session(thread_id=session.thread_id)
+        assert again.state.get().count == 1
+
+
+async def test_concurrent_updates_lose_nothing(opened):
+    async with opened(state=Struct) as harness:
+        session = await harness.session()
+
+        async def add() -> None:
+            await session.state.update(lambda state: {"count": state.count + 1})
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(20):
+                tasks.start_soon(add)
+        assert session.state.get().count == 20
+
+
+async def test_a_state_class_that_cannot_be_built_is_refused(opened):
+    class Needs(msgspec.Struct):
+        must: int
+
+    with pytest.raises(UserError, match="cannot be built"):
+        async with opened(state=Needs):
+            pass
+
+
+async def test_several_questions_wait_at_once_and_wrong_answers_are_refused(opened, model):
+    options = [{"label": "red"}, {"label": "blue"}]
+    model.plays(
+        [
+            calls("ask_user", question="name?"),
+            calls("ask_user", question="color?", options=options),
+            calls("ask_user", question="many?", options=options, selection_mode="multi_select"),
+        ],
+        says("thanks"),
+    )
+    async with opened() as harness:
+        session = await harness.session()
+        result = await session.send("ask me")
+        free, single, multi = result.pending
+        assert single.args["selection_mode"] == "single_select"
+        with pytest.raises(UserError, match="not an option"):
+            await session.answer(single.id, "green")
+        with pytest.raises(UserError, match="Choose one"):
+            await session.answer(single.id, ["red", "blue"])
+        with pytest.raises(UserError, match="is a question, not a approval"):
+            await session.approve(single.id)
+        await session.answer(multi.id, ["red", "blue"])
+        await session.answer(free.id, "Ann")
+        await session.answer(single.id, "blue")
+        result = await session.wait(result.run_id)
+        assert result.text == "thanks"
+        answers = [part.text for part in model.requests[-1].messages[-1].parts]
+        assert answers == [
+            "The user answered: Ann",
+            "The user answered: blue",
+            "The user answered: red, blue",
+        ]
+        with pytest.raises(UserError, match="Nothing waits"):
+            await session.answer(free.id, "again")
+        assert session.pending == ()
+
+
+async def test_abort_settles_what_waits(opened, model):
+    model.plays(calls("ask_user", question="?"), says("after"))
+    async with opened() as harness:
+        session = await harness.session()
+        result = await session.send("ask")
+        await session.abort()
+        ended = await session.wait(result.run_id)
+        assert ended.reason == "user_interrupt"
+        assert session.pending == ()
+        assert (await session.send("next")).text == "after"
+
+
+async def test_tasks_have_ids_and_one_is_in_progress(opened, model):
+    first = {"content": "Write it", "status": "in_progress"}
+    model.plays(
+        calls("task_write", tasks=[first, {"content": "Test it"}]),
+        calls("task_update", id="task_test_it", status="in_progress"),
+        calls("task_complete", id="nope"),
+        calls("task_write", tasks=[first, {"content": "B", "status": "in_progress"}]),
+        calls("task_check"),
+        says("done"),
+    )
+    async with opened() as harness:
+        session = await harness.session()
+        result = await session.send("work")
+        assert [(t.id, t.status) for t in session.tasks.list] == [
+            ("task_write_it", "pending"),
+            ("task_test_it", "in_progress"),
+        ]
+        ends = [e for e in await session.run_events(result.run_id) if e.type == "tool_end"]
+        assert [e.is_error for e in ends] == [False, False, True, True, False]
+        assert "task_write_it" in ends[2].result
+        assert msgspec.json.decode(ends[4].result)["summary"]["in_progress"] == 1
+        await session.tasks.restore(())
+        assert session.display.tasks == ()
+        assert len(session.tasks.list) == 2
+
+
+async def test_a_tool_that_suspends_itself_goes_on_with_what_it_waited_for(opened, model):
+    from typing import Any
+
+    from bridle import Agent, Rules, ToolContext, tool
+    from bridle.ports.tools import Suspended
+
+    @tool
+    async def wait_for_code(ctx: ToolContext[Any]) -> Any:
+        """Wait for a code from elsewhere."""
+        if ctx.scope.resumed is None:
+            return Suspended(id="code_1", kind="tool", payload={"need": "code"})
+        return f"got {ctx.scope.resumed}"
+
+    model.plays(calls("wait_for_code"), says("ok"))
+    agent = Agent("x", tools=[wait_for_code])
+    async with opened(agent=agent, permissions=Rules(tools={"wait_for_code": "allow"})) as harness:
+        session = await harness.session()
+        result = await session.send("go")
+        assert result.pending[0].kind == "tool"
+        await session.resume_tool("code_1", 42)
+        assert (await session.wait(result.run_id)).text == "ok"
+        assert model.requests[-1].messages[-1].parts[0].text == "got 42"
