@@ -30,7 +30,7 @@ DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly"})
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[$A-Za-z0-9_@*+\-]*\])?\+?=")
 _SUBSCRIPTED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[")
 _SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[$A-Za-z0-9_@*+\-]*\]")
-_ELEMENT = re.compile(r"\[[$A-Za-z0-9_]*\]\+?=")
+_ELEMENT = re.compile(r"\[([$A-Za-z0-9_]*)\]\+?=")
 _RESERVED = re.compile(
     r"(if|then|elif|else|fi|while|until|do|done|for|select|case|esac|function|coproc|time"
     r"|\[\[|\{|\}|!)(?=[ \t\n;|&()<>]|$)"
@@ -274,13 +274,15 @@ class Reader(Compounds):
             self.newlines()
             if self.looking_at(")"):
                 break
-            if self.looking_at("[") and not _ELEMENT.match(self.text, self.at):
+            element = _ELEMENT.match(self.text, self.at)
+            if self.looking_at("[") and not element:
                 raise Unreadable("a subscript that is not plain", self.at)
             before = self.at
             word = self.word()
             if self.at == before:
                 raise Unreadable("an array that is not plain", start)
-            words.append(Piece("quoted", word.raw, inner=word.pieces))
+            subscript = element[1] if element else ""
+            words.append(Piece("quoted", word.raw, inner=word.pieces, subscript=subscript))
         self.at += 1
         if self.at < len(self.text) and self.text[self.at] not in " \t\n;|&)":
             raise Unreadable("text behind an array", self.at)
