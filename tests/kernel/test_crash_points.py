@@ -45,7 +45,7 @@ class Process:
         """Begin a run and be killed while it acts; returns the run's id."""
         store = Mortal(self.path)
         harness = self.harness(**more)
-        harness._store_url = store
+        harness._given_store = store
         await harness.init()
         harness._engine.dispatcher.drain.owner = stranger()
         session = await harness.session()
@@ -101,7 +101,7 @@ async def test_a_call_that_was_asked_when_the_process_died_is_still_asked(tmp_pa
     async with process.harness(permissions=Rules()) as harness:
         session = await harness.session()
         await session.resume()
-        (pending,) = await session.list_pending()
+        (pending,) = session.pending
         await session.approve(pending.id)
         result = await session.wait(result.run_id)
         assert result.text == "done"

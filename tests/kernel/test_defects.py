@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from bridle import Subagent, tool
@@ -115,7 +116,7 @@ async def test_a_store_that_fails_is_told_to_whoever_waits(opened: Any) -> None:
             raise StoreError("The store failed: disk I/O error")
         return await real(batch)
 
-    object.__setattr__(harness._engine.journal, "store", _Proxy(harness.store, commit))
+    msgspec.structs.force_setattr(harness._engine.journal, "store", _Proxy(harness.store, commit))
     harness._engine.dispatcher.drain.journal = harness._engine.journal
     with pytest.raises(StoreError, match="disk I/O error"):
         await session.send("go")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import msgspec
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -201,7 +201,7 @@ async def test_a_fallback_model_replays_with_its_own_price(tmp_path: Path) -> No
     )
     models = {"scripted/dear": dear, "scripted/cheap": cheap}
     harness = make_harness(tmp_path / "store.db", None, resolve_model=models.__getitem__)
-    blueprint = dataclasses.replace(
+    blueprint = msgspec.structs.replace(
         harness._blueprint, model="scripted/dear", fallbacks=("scripted/cheap",)
     )
     harness._blueprint = blueprint
@@ -223,4 +223,4 @@ async def test_rules_of_today_do_not_change_the_replay(tmp_path: Path) -> None:
     async with make_harness(path, model, [look], permissions=Rules(tools={"look": "deny"})) as h:
         session = await h.session()
         await session.send("go")
-    assert (await replay(path, session.threads._current.id)).equal  # type: ignore[union-attr]
+    assert (await replay(path, session.thread_id)).equal
