@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
