@@ -121,7 +121,7 @@ class ThreadLog(Moving, kw_only=True):
     lease: Lease
     state: ThreadState
     basis: int = 0
-    _lock: anyio.Lock = msgspec.field(default_factory=lambda: anyio.Lock(fast_acquire=True))
+    _lock: anyio.Lock = msgspec.field(default_factory=anyio.Lock)
 
     @property
     def is_current(self) -> bool:
