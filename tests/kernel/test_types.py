@@ -133,7 +133,7 @@ asks = st.builds(Ask, input_tokens=tokens, output_tokens=st.integers(1, 100_000)
 chains = st.lists(accounts, max_size=4)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(asks, chains)
 def test_what_fits_stays_below_every_cap_on_the_way(ask: Ask, chain: list[Account]) -> None:
     found = fit(ask, chain)
@@ -150,7 +150,7 @@ def test_what_fits_stays_below_every_cap_on_the_way(ask: Ask, chain: list[Accoun
             assert used_usd + found.usd <= account.max_usd + 2 * DUST_USD
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(asks, chains)
 def test_no_room_is_final_unless_reservations_alone_are_in_the_way(
     ask: Ask, chain: list[Account]

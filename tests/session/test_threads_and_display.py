@@ -172,3 +172,15 @@ async def test_the_contract_s_test_example_needs_no_model_name(model):
     )
     async with harness:
         assert (await (await harness.session()).send("count")).text == "three words"
+
+
+async def test_the_session_s_model_for_a_subagent_comes_before_its_own(opened, model):
+    model.plays(calls("subagent", agent_type="kid", task="t"), says("kid"), says("end"))
+    kid = Subagent("kid", instructions="kid", model="x/own")
+    async with opened(subagents=[kid]) as harness:
+        session = await harness.session()
+        await session.subagents.set_model("x/chosen", "kid")
+        assert session.subagents.model_for("kid") == "x/chosen"
+        result = await session.send("go")
+        events = await session.run_events(result.run_id)
+        assert [e.model_id for e in events if e.type == "subagent_start"] == ["x/chosen"]

@@ -58,6 +58,8 @@ def _of(info: mi.Type) -> st.SearchStrategy[Any]:
         return st.one_of([_of(member) for member in info.types])
     if isinstance(info, mi.DictType):
         return st.dictionaries(_of(info.key_type), _of(info.value_type), max_size=3)
+    if isinstance(info, mi.TupleType):
+        return st.tuples(*(_of(item) for item in info.item_types))
     if isinstance(info, mi.VarTupleType):
         return st.lists(_of(info.item_type), max_size=3).map(tuple)
     if isinstance(info, mi.ListType):

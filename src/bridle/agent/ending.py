@@ -15,7 +15,7 @@ from bridle.ports.clock import Clock, iso
 from bridle.ports.store import Append
 from bridle.types import events as ev
 from bridle.types.base import Fixed
-from bridle.types.ops import Settle
+from bridle.types.ops import CHILD_HEAD, Settle
 from bridle.types.tools import Done, Failed
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Ending(Fixed, frozen=True, kw_only=True):
             error=stop.error,
             consumes=consumes,
         )
-        told = await self._told_parent(run, ended)
+        told = self._told_parent(run, ended)
         orphan = worst_case(run)
         settled = (orphan,) if orphan is not None else ()
         await self.log.decide(
@@ -73,8 +73,11 @@ class Ending(Fixed, frozen=True, kw_only=True):
         )
 
     async def abandon(self) -> None:
-        """The drain itself is cancelled: settle what is open and end the run, once."""
-        while (run := self.log.state.run) is not None:
+        """The drain itself is cancelled: settle what is open and end the run, once.
+
+        A run that is parked waits for somebody, not for this drain: it stays parked.
+        """
+        while (run := self.log.state.run) is not None and not run.paused:
             with contextlib.suppress(HeadMoved):
                 await self.end(
                     run,
@@ -97,16 +100,15 @@ class Ending(Fixed, frozen=True, kw_only=True):
                     extra=child_interrupts(run),
                 )
 
-    async def _told_parent(self, run: RunState, ended: ev.RunEnded) -> tuple[Append, ...]:
+    def _told_parent(self, run: RunState, ended: ev.RunEnded) -> tuple[Append, ...]:
         thread = self.log.state.thread
         if thread is None or thread.parent_thread is None or thread.parent_call is None:
             return ()
-        head = await self.log.journal.store.head(thread.id)
         duration = seconds_between(run.start.at, iso(self.clock.now()))
         settle = Settle(
             call_id=thread.parent_call,
             outcome=outcome_of(run, ended),
-            head=head.hash,
+            head=CHILD_HEAD,
             duration_ms=int(duration * 1000),
             tool_calls=run.tool_calls,
         )

@@ -89,6 +89,7 @@ class Starting(Moving, kw_only=True):
             head=head,
             policy=policy,
             limits=limits,
+            parallel=(setup.concurrency.max, setup.concurrency.per_category),
             price=setup.model.price,
             account=op.run_id,
             depth=thread.depth if thread is not None else 0,
@@ -138,7 +139,7 @@ class Starting(Moving, kw_only=True):
             await self.ending.end(run, Stop("error", run.error.error))
             return None
         try:
-            self.setup = await self.prepare(self.log.state, self._wanted(run, present))
+            setup = await self.prepare(self.log.state, self._wanted(run, present))
         except UserError as error:
             failure = Failure(type="configuration", message=str(error))
             await self.ending.end(
@@ -148,6 +149,9 @@ class Starting(Moving, kw_only=True):
                 extra=steering.child_interrupts(run),
             )
             return None
+        most, of_category = run.start.parallel
+        bounds = msgspec.structs.replace(setup.concurrency, max=most, per_category=of_category)
+        self.setup = msgspec.structs.replace(setup, concurrency=bounds)
         await self._tell_new_head(run, self.setup)
         if not again:
             ready = runnable(run.calls, self.setup.concurrency)

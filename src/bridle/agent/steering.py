@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bridle.gate.batch import runnable
 from bridle.gate.decide import decided, denial, failure, terms_of
 from bridle.gate.run import interrupted
 from bridle.ports.store import Append
@@ -31,6 +32,7 @@ from bridle.types.tools import CallFacts, Failed
 
 if TYPE_CHECKING:
     from bridle.agent.setup import RunSetup
+    from bridle.gate.batch import Concurrency
     from bridle.journal.calls import CallState
     from bridle.journal.state import RunState, ThreadState
     from bridle.types.tools import CallFacts
@@ -286,6 +288,27 @@ def settled(run: RunState, op: Settle, input_id: str) -> list[ev.Event]:
         )
     )
     return events
+
+
+def resumed(run: RunState, events: list[ev.Event], bounds: Concurrency) -> list[ev.Event]:
+    """A parked run goes on in the commit of the answer that lets it.
+
+    Apart from it, a crash in between would leave a run that waits for nothing.
+    """
+    if not run.paused:
+        return []
+    calls = {call.call.id: msgspec.structs.replace(call) for call in run.calls}
+    for event in events:
+        match event:
+            case ev.ToolReturned():
+                calls[event.call_id].stage = "settled"
+            case ev.ApprovalAnswered(approved=True):
+                calls[event.call_id].stage = "decided"
+            case _:
+                pass
+    after = list(calls.values())
+    goes_on = all(call.settled for call in after) or bool(runnable(after, bounds))
+    return [ev.RunResumed(run_id=run.run_id)] if goes_on else []
 
 
 def stopped_calls(run: RunState, why: str, *, kind: str = "interrupted") -> list[ev.Event]:

@@ -139,12 +139,15 @@ class Turn(Moving, kw_only=True):
             case Approve() | Decline():
                 owner = str(self.log.lease.owner)
                 state = self.log.state
-                await self.log.decide(*steering.answered(state, run, op, input_id, setup, owner))
+                answer = steering.answered(state, run, op, input_id, setup, owner)
+                await self.log.decide(*answer, *steering.resumed(run, answer, setup.concurrency))
             case Settle():
-                await self.log.decide(*steering.settled(run, op, input_id))
+                result = steering.settled(run, op, input_id)
+                await self.log.decide(*result, *steering.resumed(run, result, setup.concurrency))
             case Answer() | AnswerPlan() | ResumeTool():
                 previous = self.log.state.mode_id or run.mode_id
-                await self.log.decide(*steering.replied(run, op, input_id, previous))
+                reply = steering.replied(run, op, input_id, previous)
+                await self.log.decide(*reply, *steering.resumed(run, reply, setup.concurrency))
             case SwitchMode():
                 await self._end_for_mode(run)
             case SwitchModel():
@@ -228,8 +231,9 @@ class Turn(Moving, kw_only=True):
             if isinstance(op, Approve | Decline | Answer | AnswerPlan | ResumeTool | Settle):
                 try:
                     await self._attend_one(run, setup, input_id, op)
-                except HeadMoved:
+                except HeadMoved:  # look again, from the first: inputs act in their order
                     self._news.set()
+                    return
 
     async def _within_time(self, run: RunState, work: Callable[[], Awaitable[None]]) -> None:
         """Work until an interrupt or the deadline cuts it; a run that is out of time expires."""

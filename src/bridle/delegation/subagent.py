@@ -59,7 +59,9 @@ def subagent_tool(kinds: Sequence[Subagent], *, max_depth: int) -> Tool:
         kind = by_id.get(agent_type)
         if kind is None:
             raise ToolError(suggest(agent_type, by_id, what="subagent type"))
-        return begin(kind, task, model or kind.model, ctx.scope, max_depth=max_depth)
+        chosen = ctx.scope.subagent_models
+        named = model or chosen.get(kind.id) or chosen.get("") or kind.model
+        return begin(kind, task, named, ctx.scope, max_depth=max_depth)
 
     return subagent
 

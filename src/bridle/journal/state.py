@@ -193,6 +193,7 @@ def _message_ended(state: ThreadState, event: ev.MessageEnded) -> None:
     run = _run(state)
     if message.role != "assistant":
         run.trail.clear()
+        run.checks.clear()  # what was checked is not what will be there
         return
     run.request = None
     run.last = message
@@ -295,6 +296,8 @@ def _tool_called(state: ThreadState, event: ev.ToolCalled) -> None:
     assert index < len(run.asked), "a call follows the message that asks for it"
     run.calls.append(CallState(run.asked[index], event.facts, index, started_at=event.at))
     run.tool_calls += 1
+    if not event.facts.read_only:
+        run.checks.clear()
 
 
 def _permission_decided(state: ThreadState, event: ev.PermissionDecided) -> None:

@@ -10,7 +10,7 @@ from bridle.types.base import Fixed
 from bridle.types.tools import CallFacts, Done, Failed, PendingKind, Settlement, ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from bridle.types.content import ToolCall
     from bridle.types.events import Event
@@ -60,6 +60,7 @@ class CallScope(Fixed, frozen=True, kw_only=True):
     deps: Any = None
     resumed: Any = None
     tasks: tuple[Task, ...] = ()
+    subagent_models: Mapping[str, str] = msgspec.field(default_factory=dict)
     values: dict[str, Any] = msgspec.field(default_factory=dict)
     progress: Callable[[str], None] = lambda _text: None
     output: Callable[[str, str], None] = lambda _stream, _text: None

@@ -94,7 +94,8 @@ def fit(ask: Ask, chain: Sequence[Account]) -> Room | NoRoom:
             if later is not None and later < floor:
                 return NoRoom(_explain(account), final=True)
             waiting = NoRoom(_explain(account), final=False)
-        output = now
+        else:
+            output = now
     if waiting is not None:
         return waiting
     tokens = ask.input_tokens + output

@@ -98,10 +98,14 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, tag="grant"):
     matches: str
 
 
+CHILD_HEAD = "child"
+
+
 class Settle(msgspec.Struct, frozen=True, kw_only=True, tag="settle", omit_defaults=True):
     """The outcome of a suspended call, from the child that worked on it.
 
-    `head` is the end of the child's chain, so that its log is bound to the parent's.
+    `head` is the end of the child's chain, so that its log is bound to the parent's; the store puts
+    it in where `CHILD_HEAD` stands, in the transaction that ends the child.
     """
 
     call_id: str

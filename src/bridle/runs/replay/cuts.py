@@ -40,8 +40,9 @@ class QuietBus(Bus):
         """Say nothing."""
 
     def tell(self, event: DurableEvent) -> None:
-        """Tell the drain of an input at its place in the log."""
-        super().publish((event,))
+        """Tell the drain of an input, also when later ones were told before it."""
+        for listener in tuple(self._by_thread.get(event.thread_id, ())):
+            listener(event)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,16 +53,18 @@ class Cuts:
     bus: QuietBus
     drain: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     deadline: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    _held: InputAdmitted | None = None
+    _held: list[InputAdmitted] = field(default_factory=list)
 
     def moved(self, event: DurableEvent) -> None:
         """The tape moved past an event."""
-        if isinstance(event, InputAdmitted):
-            if isinstance(event.op, Interrupt):
-                self._held = event  # told when the work is cut, not before
-            else:
-                self.bus.tell(event)
+        if isinstance(event, InputAdmitted) and isinstance(event.op, Interrupt):
+            self._held.append(event)  # told when the work is cut, not before
         self.check()
+
+    def seen(self, event: DurableEvent) -> None:
+        """The drain can see an event that somebody else wrote."""
+        if isinstance(event, InputAdmitted) and not isinstance(event.op, Interrupt):
+            self.bus.tell(event)
 
     def check(self) -> None:
         """Cut the work when the next event is the result of a cut."""
@@ -76,9 +79,9 @@ class Cuts:
                 pass
 
     def _interrupt(self) -> None:
-        if self._held is not None:
-            self.bus.tell(self._held)
-            self._held = None
+        held, self._held = self._held, []
+        for event in held:
+            self.bus.tell(event)
 
     def new_deadline(self) -> anyio.CancelScope:
         """A scope for the work that begins; it is cut at once where the recorded one was."""

@@ -83,7 +83,7 @@ async def _drive(tape: Tape, store: Store, thread_id: str) -> tuple[str, ReplayD
     bus = QuietBus()
     cuts = Cuts(tape=tape, bus=bus)
     clock = TapeClock(tape, cuts)
-    replay = ReplayStore(tape, store, cuts.moved)
+    replay = ReplayStore(tape, store, cuts)
     journal = Journal(store=cast("Store", replay), bus=bus)
     state = ThreadState(thread_id)
     while replay.begin_drain():
@@ -107,8 +107,11 @@ async def _drain(turn: Turn, log: ThreadLog, tape: Tape, cuts: Cuts) -> ReplayDi
         try:
             await log.refresh()
             await _turn(turn, tape, cuts)
+            ending = Ending(log=log, clock=turn.clock)
+            if cuts.drain.cancel_called:  # where nothing waited that could have noticed
+                await ending.abandon()
             if tape.defect is not None:
-                await Ending(log=log, clock=turn.clock).fail(tape.defect.error)
+                await ending.fail(tape.defect.error)
         except ReplayDiverged as found:
             return found
         if tape.position == position:

@@ -156,11 +156,11 @@ def find_runs(db: sqlite3.Connection, suffix: str) -> list[RunRow]:
 def pending(db: sqlite3.Connection, only: Sequence[str] | None) -> list[PendingRow]:
     """List what waits for an answer."""
     if only is None:
-        rows = db.execute(_PENDING + "order by created_at, id").fetchall()
+        rows = db.execute(_PENDING + "order by created_at, rowid").fetchall()
     else:
         marks = ", ".join("?" * len(only))
         rows = db.execute(
-            _PENDING + f"where thread_id in ({marks}) order by created_at, id", tuple(only)
+            _PENDING + f"where thread_id in ({marks}) order by created_at, rowid", tuple(only)
         ).fetchall()
     return [
         PendingRow(

@@ -23,6 +23,7 @@ from bridle.types.events import (
 )
 from bridle.types.ids import event_id
 from bridle.types.ledger import DUST_USD
+from bridle.types.ops import CHILD_HEAD, Settle
 
 if TYPE_CHECKING:
     import sqlite3
@@ -46,8 +47,26 @@ def commit(db: sqlite3.Connection, batch: Batch, at: str) -> tuple[DurableEvent,
         _reserve(db, batch.reserve)
     stamped: list[DurableEvent] = []
     for append in batch.appends:
-        stamped.extend(_append(db, append, at))
+        stamped.extend(_append(db, _bound(db, append, batch), at))
     return tuple(stamped)
+
+
+def _bound(db: sqlite3.Connection, append: Append, batch: Batch) -> Append:
+    """Put the end of the child's chain, as this transaction leaves it, into its parent's log."""
+    if append is batch.appends[0] or not append.events:
+        return append
+    event = append.events[0]
+    if not (
+        isinstance(event, InputAdmitted)
+        and isinstance(event.op, Settle)
+        and event.op.head == CHILD_HEAD
+    ):
+        return append
+    child = batch.appends[0].thread_id
+    row = db.execute("select head_hash from threads where id = ?", (child,)).fetchone()
+    op = msgspec.structs.replace(event.op, head=row[0])
+    bound = msgspec.structs.replace(event, op=op)
+    return msgspec.structs.replace(append, events=(bound, *append.events[1:]))
 
 
 def _append(db: sqlite3.Connection, append: Append, at: str) -> list[DurableEvent]:

@@ -65,7 +65,7 @@ async def _approval(session: Session, pending: Pending) -> bool:
         elif said in ("e", "edit"):
             await session.approve(pending.id, await _edited(pending))
         elif said in ("w", "why"):
-            talk(f"  {pending.card.get('why', 'nothing allows it')}")
+            talk(f"  {pending.card.get('reason') or 'nothing allows it'}")
             continue
         elif said in ("q", "quit"):
             return False

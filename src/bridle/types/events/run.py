@@ -23,7 +23,8 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="agent_start"):
     """A run begins. What it is bound by is named here and kept with the log.
 
     `head` and `policy` are hashes of blobs: the stable part of every request (instructions and
-    tools) and the compiled policy.
+    tools) and the compiled policy. `parallel` is how many calls run at once, in all and of one
+    category: what may have been running when a process died follows from it.
     """
 
     origin: ClassVar[Origin] = "input"
@@ -36,6 +37,7 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="agent_start"):
     head: str = ""
     policy: str = ""
     limits: Limits = Limits()
+    parallel: tuple[int, int] = (5, 3)
     price: Price | None = None
     account: str = ""
     depth: int = 0
