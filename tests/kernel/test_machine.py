@@ -147,14 +147,14 @@ class Threads(RuleBasedStateMachine):
             run_id = await self.session.open_run()
             if run_id is not None:
                 op = Interrupt(run_id=run_id, clear=clear)
-                await self.session._admit(op)
+                await self.session._attachment.admit(op)
 
         self.run(interrupt())
 
     @rule(approve=st.booleans(), edit=st.booleans())
     def answer(self, approve: bool, edit: bool) -> None:
         async def reply() -> None:
-            for pending in await self.session.list_pending():
+            for pending in self.session.pending:
                 try:
                     if approve:
                         await self.session.approve(pending.id, args={} if edit else None)
@@ -208,7 +208,7 @@ class Threads(RuleBasedStateMachine):
             await self.session.resume()
             while True:
                 await self.harness._engine.dispatcher.rested(self.thread_id)  # type: ignore[union-attr]
-                waiting = await self.session.list_pending()
+                waiting = self.session.pending
                 if not waiting and not self.session.is_running:
                     break
                 for pending in waiting:

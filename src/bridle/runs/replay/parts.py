@@ -57,8 +57,11 @@ class TapeModel:
 
     @property
     def price(self) -> Price | None:
-        """The price of the request that was begun last."""
-        for event in reversed(self.tape.events[: self.tape.position]):
+        """The price of the request that is about to begin, else of the one begun last."""
+        begins = isinstance(self.tape.next, ev.BudgetReserved)
+        place = self.tape.position
+        nearest = self.tape.events[place:] if begins else reversed(self.tape.events[:place])
+        for event in nearest:
             if isinstance(event, ev.MessageStarted) and event.request is not None:
                 return event.request.price or self.started.price
         return self.started.price
