@@ -1,7 +1,8 @@
-"""Memory of 1,000 idle sessions in one process, each after a run of two steps.
+"""Memory of 1,000 idle sessions in one process, each after a run of two steps, and their weight.
 
 The floor is the same number of live Python objects that hold what such a session has said: a
-plain dict with a list of three messages.
+plain dict with a list of three messages. The weight is what another session's run costs beside
+them, against the same run beside twenty.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import gc
 from typing import Any
 
 import anyio
-from common import scratch, table, verdict
+from common import cpu, scratch, table, verdict
 
 from bridle import Agent, Harness, Rules, tool
 from bridle.testing import ScriptedModel, calls, says
@@ -32,7 +33,7 @@ def resident() -> float:
         return int(file.read().split()[1]) * 4096 / 1e6
 
 
-async def live() -> tuple[float, float]:
+async def live() -> tuple[float, float, float, float]:
     model = ScriptedModel(id="scripted/idle")
     with scratch() as directory:
         harness = Harness(
@@ -50,24 +51,25 @@ async def live() -> tuple[float, float]:
                 nonlocal heard
                 heard += 1
 
-            async def begin(number: int) -> None:
+            async def begin(number: int) -> float:
                 session = await harness.session(resource_id=f"user-{number}")
                 session.events.subscribe(hear)
                 model.plays(calls("look", n=number), says("Seen. " * 20))
+                used = cpu()
                 result = await session.send("Look.")
+                used = cpu() - used
                 assert result.reason == "end_turn", result
                 model.requests.clear()
                 sessions.append(session)
+                return used * 1000
 
-            for number in range(20):
-                await begin(number)
+            few = min([await begin(number) for number in range(20)][5:])
             before = resident()
-            for number in range(SESSIONS):
-                await begin(1000 + number)
+            many = min([await begin(1000 + number) for number in range(SESSIONS)][-20:])
             after = resident()
             assert heard > SESSIONS
             assert not any(session.is_running for session in sessions)
-    return before, after
+    return before, after, few, many
 
 
 def floor() -> float:
@@ -84,16 +86,17 @@ def floor() -> float:
 
 def main() -> None:
     plain = floor()
-    before, after = anyio.run(live)
+    before, after, few, many = anyio.run(live)
     grown = after - before
     each = grown / SESSIONS
+    ratio = grown / max(plain, 0.01)
     rows = [
-        ["kB per session", each * 1e3, plain / SESSIONS * 1e3, grown / max(plain, 0.01), "≤ 500"],
-        ["MB of the process", after, "", "", f"≤ {ALL:g}"],
+        ["kB per session", each * 1e3, plain / SESSIONS * 1e3, ratio, "≤ 500", verdict(each, EACH)],
+        ["MB of the process", after, "", "", f"≤ {ALL:g}", verdict(after, ALL)],
     ]
-    for row, met in zip(rows, (verdict(each, EACH), verdict(after, ALL)), strict=True):
-        row.append(met)
     table(f"{SESSIONS} idle sessions", ["", "ours", "plain dicts", "ratio", "target", ""], rows)
+    beside = [["CPU ms of a run of two steps", few, many, many / few]]
+    table("Their weight", ["", "beside 20", f"beside {SESSIONS}", "ratio"], beside)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from bridle.ports.store import Spent
 from bridle.types.base import Fixed
 from bridle.types.events import BudgetSettled
@@ -26,18 +28,23 @@ class Budget(Protocol):
 
 
 class LedgerBudget(Fixed, frozen=True, kw_only=True):
-    """Reads the accounts of the store."""
+    """Reads the accounts of the store; those without any cap, only once: caps never change."""
 
     store: Store
     clock: Clock
+    _uncapped: set[str] = msgspec.field(default_factory=set)
 
     async def room(self, ask: Ask, account: str) -> Room | NoRoom:
         """Find room, waiting for siblings to settle their reservations."""
-        while True:
-            found = fit(ask, await self.store.accounts(account))
+        while account not in self._uncapped:
+            chain = await self.store.accounts(account)
+            if chain and all(link.max_usd is link.max_tokens is None for link in chain):
+                self._uncapped.add(account)
+            found = fit(ask, chain)
             if isinstance(found, Room) or found.final:
                 return found
             await self.clock.sleep(SIBLING_WAIT_SECONDS)
+        return fit(ask, ())
 
 
 def worst_case(run: RunState) -> BudgetSettled | None:

@@ -199,7 +199,8 @@ class Turn(Moving, kw_only=True):
 
     async def _refresh(self) -> None:
         self._news = anyio.Event()
-        await self.log.refresh()
+        if not self.log.is_current:  # what others commit unheard is found by the next record
+            await self.log.refresh()
 
     def _hear(self, event: ev.AnyEvent) -> None:
         """An interrupt of this run cuts what is under way; any other news wakes the calls."""

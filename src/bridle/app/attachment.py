@@ -75,7 +75,7 @@ class Attachment:
         self.detach()
         store = self.journal.store
         await self.engine.dispatcher.adopt(thread.id)
-        self._unsubscribe = self.journal.bus.subscribe(self._hear)
+        self._unsubscribe = self.engine.dispatcher.watch(thread.id, self._hear)
         self._thread = thread
         self._state = await self.journal.fold(thread.id)
         tree = [thread.id, *await store.children(thread.id)]
@@ -123,7 +123,7 @@ class Attachment:
 
     def _hear(self, event: AnyEvent) -> None:
         thread = self._thread
-        if thread is None or self.engine.dispatcher.roots.get(event.thread_id) != thread.id:
+        if thread is None:
             return
         own = event.thread_id == thread.id
         self.view.apply(event)

@@ -123,6 +123,11 @@ class ThreadLog(Moving, kw_only=True):
     basis: int = 0
     _lock: anyio.Lock = msgspec.field(default_factory=anyio.Lock)
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the drain has taken into account all that is known of in this process."""
+        return self.basis == self.state.seq == self.journal.bus.last(self.state.id)
+
     def __post_init__(self) -> None:
         self.basis = self.state.seq
 

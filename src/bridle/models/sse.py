@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from bridle.errors import ModelError
+from bridle.types.regex import lazy
 
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
-_LINE_END = re.compile(rb"\r\n|\n|\r")
+_LINE_END = lazy(rb"\r\n|\n|\r")
 
 
 class SseEvent(NamedTuple):

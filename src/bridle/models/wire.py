@@ -32,7 +32,8 @@ class WireCache(Generic[W]):
 
     An entry is found by the message's id and used only while the message is the same one, so a
     message that was shortened or edited is encoded again. The least recently used entries are
-    dropped when all together pass the bound.
+    dropped when all together pass the bound. A history that goes on where the last request ended
+    is not looked up again, message by message.
     """
 
     def __init__(
@@ -47,9 +48,18 @@ class WireCache(Generic[W]):
         self._max = max_bytes
         self._entries: OrderedDict[str, tuple[Message, W]] = OrderedDict()
         self._bytes = 0
+        self._last: tuple[list[Message], list[W]] = ([], [])
 
     def all(self, messages: Iterable[Message]) -> list[W]:
         """The wire forms of the messages, in order."""
+        asked = list(messages)
+        known, wires = self._last
+        if asked[: len(known)] != known:
+            known, wires = [], []
+        self._last = asked, wires + self._look_up(asked[len(known) :])
+        return self._last[1]
+
+    def _look_up(self, messages: list[Message]) -> list[W]:
         entries = self._entries
         recent = entries.move_to_end
         found: list[W] = []

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bridle.ports.sandbox import Launch
-from bridle.sandbox import cgroups, mounts, proxy, seccomp
+from bridle.sandbox import cgroups, mounts, seccomp
 from bridle.sandbox.environment import clean
 from bridle.types.base import Fixed
 
@@ -49,6 +49,8 @@ class Bubblewrap(Fixed, frozen=True, kw_only=True):
             if self.policy.network != "hosts":
                 yield self.launch(argv, cwd=cwd, env=env, fds=fds)
                 return
+            from bridle.sandbox import proxy
+
             async with proxy.serving(self.policy.allowed_hosts) as way:
                 fds.append(way.descriptor)
                 argv = proxy.behind(argv, descriptor=4)

@@ -14,6 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Literal
 
 from bridle.errors import ToolError
+from bridle.sandbox.real import real_paths
 from bridle.sandbox.walk import Place, Root, reach, shown
 from bridle.types.base import Fact, Fixed
 
@@ -187,10 +188,9 @@ def file_access(policy: SandboxPolicy, *, temp_at: str | None = "/tmp") -> FileA
         roots.append(Root(temp_at or policy.temp, os.path.realpath(policy.temp)))
     roots += [Root(path, os.path.realpath(path)) for path in policy.writable]
     roots += [Root(path, os.path.realpath(path), writable=False) for path in policy.readable]
-    if os.path.realpath(policy.root) in {os.path.realpath(path) for path in policy.read_only}:
+    if os.path.realpath(policy.root) in real_paths(policy.read_only):
         roots[0] = Root(policy.root, os.path.realpath(policy.root), writable=False)
-    hidden = tuple(os.path.realpath(path) for path in policy.hidden)
-    return FileAccess(tuple(roots), hidden)
+    return FileAccess(tuple(roots), tuple(real_paths(policy.hidden)))
 
 
 def replace(

@@ -12,6 +12,7 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from bridle.sandbox.policy import protected_in_git
+from bridle.sandbox.real import real_paths
 from bridle.sandbox.shadows import is_placeholder
 from bridle.types.base import Fixed
 
@@ -60,8 +61,8 @@ def plan(policy: SandboxPolicy) -> list[Mount]:
 @functools.lru_cache(maxsize=64)
 def writable_roots(policy: SandboxPolicy) -> tuple[str, ...]:
     """The real directories that may be written, without those that the policy keeps as they are."""
-    kept = {os.path.realpath(path) for path in policy.read_only}
-    roots = [os.path.realpath(path) for path in (policy.root, *policy.writable)]
+    kept = set(real_paths(policy.read_only))
+    roots = real_paths((policy.root, *policy.writable))
     found = [path for path in roots if path not in kept]
     return (*found, *([os.path.realpath(policy.temp)] if policy.temp else []))
 
@@ -80,7 +81,7 @@ def read_only(policy: SandboxPolicy) -> tuple[str, ...]:
 
 def is_protected(policy: SandboxPolicy, real: str) -> bool:
     """Whether a real path is one that a policy keeps as it is: file tools ask before they write."""
-    return lies_in(real, (os.path.realpath(path) for path in read_only(policy)))
+    return lies_in(real, real_paths(read_only(policy)))
 
 
 def kept_in_writable(policy: SandboxPolicy) -> tuple[str, ...]:
@@ -91,7 +92,8 @@ def kept_in_writable(policy: SandboxPolicy) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=64)
 def _kept(policy: SandboxPolicy, protected: tuple[str, ...]) -> tuple[str, ...]:
     roots = writable_roots(policy)
-    return tuple(path.rstrip("/") for path in protected if lies_in(os.path.realpath(path), roots))
+    named = zip(protected, real_paths(protected), strict=True)
+    return tuple(path.rstrip("/") for path, real in named if lies_in(real, roots))
 
 
 def lies_in(path: str, roots: Iterable[str]) -> bool:
@@ -121,8 +123,7 @@ def _wanted(policy: SandboxPolicy, protected: tuple[str, ...]) -> dict[str, tupl
     )
     wanted: dict[str, tuple[View, bool]] = {}
     for view, paths in groups:
-        for path in paths:
-            real = os.path.realpath(path)
+        for path, real in zip(paths, real_paths(paths), strict=True):
             before = wanted.get(real)
             if before is None or _STRENGTH[before[0]] < _STRENGTH[view]:
                 wanted[real] = (view, path.endswith("/"))

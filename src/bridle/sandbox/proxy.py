@@ -22,6 +22,7 @@ from bridle.sandbox import wire
 from bridle.sandbox.groups import only
 from bridle.sandbox.hosts import AllowedHosts, Target, parse_authority
 from bridle.types.base import Fixed, Moving
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -179,8 +180,8 @@ class Gatekeeper(Fixed, frozen=True):
         await wire.answer(client, 403, f"the sandbox refused {where}: it {why}")
 
 
-_REQUEST = re.compile(rb"([A-Z]+) ([!-~]+) HTTP/1\.[01]")
-_ABSOLUTE = re.compile(rb"http://([^/?#]*)([/?][!-~]*)?", re.IGNORECASE)
+_REQUEST = lazy(rb"([A-Z]+) ([!-~]+) HTTP/1\.[01]")
+_ABSOLUTE = lazy(rb"http://([^/?#]*)([/?][!-~]*)?", re.IGNORECASE)
 
 
 def parse_request(head: bytes) -> tuple[Target, bytes] | None:

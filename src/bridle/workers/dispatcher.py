@@ -18,8 +18,11 @@ from bridle.types.base import Moving
 from bridle.types.events import AnyEvent, InputAdmitted, SubagentStarted, ThreadCreated
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from anyio.abc import TaskGroup
 
+    from bridle.journal.bus import Listener
     from bridle.journal.recorder import Journal
     from bridle.workers.drain import Drain
 
@@ -39,6 +42,7 @@ class Dispatcher(Moving, kw_only=True):
     _rested: dict[str, anyio.Event] = msgspec.field(
         default_factory=lambda: defaultdict(anyio.Event)
     )
+    _watching: dict[str, list[Listener]] = msgspec.field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
         self.journal.bus.subscribe(self._hear)
@@ -50,6 +54,20 @@ class Dispatcher(Moving, kw_only=True):
         for name, head in (await store.heads(tree)).items():
             self.roots[name] = thread_id
             bus.begin(name, head)
+
+    def watch(self, root: str, listener: Listener) -> Callable[[], None]:
+        """Call `listener` for every event of a thread and of those below it; returns how to stop.
+
+        However many trees there are, an event costs only those who watch its own.
+        """
+        self._watching[root].append(listener)
+
+        def stop() -> None:
+            self._watching[root].remove(listener)
+            if not self._watching[root]:
+                del self._watching[root]
+
+        return stop
 
     async def resume(self, thread_id: str) -> None:
         """Wake what an earlier process left unfinished in a thread's tree."""
@@ -111,3 +129,7 @@ class Dispatcher(Moving, kw_only=True):
                 self.wake(event.thread_id)
             case _:
                 pass
+        root = self.roots.get(event.thread_id)
+        if root in self._watching:
+            for listener in tuple(self._watching[root]):
+                listener(event)

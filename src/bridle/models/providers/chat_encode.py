@@ -9,7 +9,7 @@ from bridle.models.wire import encode
 from bridle.types.content import File, Image, Text, Thinking, ToolCall, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
     from bridle.models.providers.dialects import ChatDialect
     from bridle.types.content import Part
@@ -42,9 +42,15 @@ def encode_head(model: str, system: str, tools: tuple[ToolSpec, ...]) -> bytes:
     return head
 
 
-def join_messages(head: bytes, wires: Iterable[ChatWire]) -> Iterator[bytes]:
+def join_messages(head: bytes, wires: Sequence[ChatWire]) -> Iterator[bytes]:
     """The head and the messages with commas between; images of results after all of them."""
     yield head
+    if not any(wire.images for wire in wires):
+        mains = [wire.main for wire in wires if wire.main]
+        if mains and not head.endswith(b"["):
+            yield b","
+        yield b",".join(mains)
+        return
     first = head.endswith(b"[")
     waiting: list[bytes] = []
     for wire in wires:

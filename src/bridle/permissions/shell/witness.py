@@ -7,7 +7,6 @@ witness is lenient where its grammar is known to be wrong, and silent where it h
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ _WORD = r"(?:[A-Za-z0-9_./:@%+,=-]|'[^'\n]*'|\"[^\"$`\\\n]*\")+"
 _OBVIOUS = lazy(
     rf" *{_WORD}(?: +{_WORD}| +2>&1| +[12]?>/dev/null| *(?:\|\||&&|\||;) *{_WORD})*[ ;]*"
 )
-_PLAIN = re.compile(rb"[A-Za-z_./][A-Za-z0-9_./-]*")
+_PLAIN = lazy(rb"[A-Za-z_./][A-Za-z0-9_./-]*")
 _KEYWORDS = frozenset(
     b"if then elif else fi while until do done for select case esac in function coproc time".split()
 )

@@ -12,7 +12,6 @@ import fcntl
 import os
 import sqlite3
 from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,6 +21,7 @@ from bridle.ports.store import Reservation
 from bridle.store.projections import project
 from bridle.store.sqlite import write
 from bridle.store.sqlite.pages import Pages, read_pages, rows
+from bridle.types.base import Moving
 from bridle.types.chain import GENESIS, digest, link
 from bridle.types.events import (
     BudgetReserved,
@@ -45,13 +45,12 @@ HASH_LENGTH = 64
 SIDE_FILES = ("", "-wal", "-shm")
 
 
-@dataclass(slots=True)
-class Kept:
+class Kept(Moving):
     """What a damaged database still holds, and how much of it does not fit together."""
 
-    logs: dict[str, list[Record]] = field(default_factory=dict)
-    blobs: dict[str, bytes] = field(default_factory=dict)
-    dropped: dict[str, int] = field(default_factory=dict)
+    logs: dict[str, list[Record]] = msgspec.field(default_factory=dict)
+    blobs: dict[str, bytes] = msgspec.field(default_factory=dict)
+    dropped: dict[str, int] = msgspec.field(default_factory=dict)
 
     @property
     def events(self) -> int:
