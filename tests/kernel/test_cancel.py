@@ -166,7 +166,7 @@ def interrupt(harness: Harness, session: Any) -> None:
         runs = await harness.store.runs(thread_id=session.thread_id)
         for run in runs:
             op = Interrupt(run_id=run.run_id)
-            await session._journal.admit(session.thread_id, op, input_id="in_interrupt")
+            await harness._engine.journal.admit(session.thread_id, op, input_id="in_interrupt")
 
     if session is not None and harness._tasks._group is not None:
         harness._tasks.group.start_soon(admit)

@@ -128,11 +128,12 @@ def failure(run_id: str, call: ToolCall, text: str, *, kind: str) -> ToolReturne
 
 def denial(run_id: str, call: ToolCall, decision: Decision) -> ToolReturned:
     """The result of a call that may not run."""
+    why = f": {decision.reason}" if decision.reason else ""
     return ToolReturned(
         run_id=run_id,
         call_id=call.id,
         tool=call.tool,
-        result=f"Denied by {decision.rule}: {decision.reason}. Do not try the same call again.",
+        result=f"Denied by {decision.rule}{why}. Do not try the same call again.",
         is_error=True,
         denied=True,
         kind="denied",
