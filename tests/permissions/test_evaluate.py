@@ -257,6 +257,16 @@ def test_every_part_must_be_allowed_and_one_denial_denies_all():
     assert bash("cd src; ls", under).effect == "allow"
 
 
+def test_a_denial_is_not_dodged_by_options_before_the_subcommand():
+    under = policy(rule("bash(git push:*)", "deny"), rule("bash(npm publish:*)", "deny"), yolo=True)
+    for command in ("git -C . push", "git --git-dir=.git push -f", "git -c a.b=c push",
+                    "/usr/bin/git push",
+                    "npm --silent publish", "git --no-pager push", "sudo git push",
+                    "git -C $X push"):  # fmt: skip
+        assert bash(command, under).effect == "deny", command
+    assert bash("git stash push", under).effect == "allow"
+
+
 def test_denials_of_file_tools_hold_for_commands():
     under = policy(
         rule("bash"), rule("Read(secret/**)", "deny"), rule("write_file:dist/**", "deny")

@@ -1,4 +1,7 @@
-"""A model behind its provider's circuit breaker: one that is down is passed over for a while."""
+"""A model behind a circuit breaker: one that is down is passed over for a while.
+
+Circuits are kept by model, not only by provider, so that a fallback of the same provider is asked.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +22,22 @@ if TYPE_CHECKING:
 class GuardedModel:
     """Asks the circuit before each request and tells it how the request went."""
 
-    def __init__(self, model: Model, breakers: Breakers) -> None:
+    def __init__(self, model: Model, breakers: Breakers, *, name: str) -> None:
         self.id = model.id
         self.price = model.price
         self.context_window = model.context_window
         self._model = model
         self._breakers = breakers
-        self._provider = model.id.partition("/")[0]
+        self._name = name
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
         """Answer one request, unless the provider failed too often just now."""
-        if not self._breakers.enter(self._provider):
+        if not self._breakers.enter(self._name):
             raise ModelError(
-                f"{self._provider} failed several times in a row and is not asked again for up to "
+                f"{self._name} failed several times in a row and is not asked again for up to "
                 f"{COOL_DOWN:.0f} s.",
                 kind="unavailable",
-                provider=self._provider,
+                provider=self._name,
                 retry_after=math.inf,  # another model, if there is one, takes over at once
             )
         try:
@@ -42,6 +45,6 @@ class GuardedModel:
                 async for part in parts:
                     yield part
         except ModelError as error:
-            self._breakers.failed(self._provider, error)
+            self._breakers.failed(self._name, error)
             raise
-        self._breakers.succeeded(self._provider)
+        self._breakers.succeeded(self._name)

@@ -70,7 +70,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         limits = _limits(blueprint.limits, agent.limits, tuning)
         return RunSetup(
             model_id=model_id,
-            model=GuardedModel(fitted(model, tuning), self.breakers),
+            model=GuardedModel(fitted(model, tuning), self.breakers, name=model_id),
             count=lambda text: _count(text, model_id),
             fallbacks=blueprint.fallbacks,
             head=head,

@@ -11,8 +11,9 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from bridle.permissions.patterns import Pattern, wildcard
+from bridle.permissions.shell.effects_git import subcommand
 from bridle.permissions.shell.facts import HOLE, SimpleCommand, Word
-from bridle.permissions.shell.programs import matched_words
+from bridle.permissions.shell.programs import matched_words, program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +46,7 @@ def denies(pattern: Pattern, command: SimpleCommand) -> Match:
     if pattern.kind in ("tool", "whole"):
         return Match.YES
     possible = Match.NO
-    for words in _writings(command):
+    for words in (*_writings(command), *_without_options(command)):
         base = words[0].text.rsplit("/", 1)[-1]
         for first in {words[0].text, base}:
             written = (Word(first, first, words[0].holes), *words[1:])
@@ -67,6 +68,15 @@ def _writings(command: SimpleCommand) -> list[tuple[Word, ...]]:
         )
         found.append((*assigned, *words))
     return found
+
+
+def _without_options(command: SimpleCommand) -> list[tuple[Word, ...]]:
+    """The command without what can be put between a program and its subcommand."""
+    words = command.words
+    found = [(words[0], *(word for word in words[1:] if not word.text.startswith("-")))]
+    if program(words) == "git":
+        found.append((words[0], *words[subcommand(words) :]))
+    return [entry for entry in found if entry != words]
 
 
 def _certain(pattern: Pattern, words: Sequence[Word]) -> bool:

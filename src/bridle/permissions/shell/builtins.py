@@ -214,14 +214,12 @@ def _declare(words: Sequence[Word]) -> Reading:
         if assigned or exported:
             value = Word(text, word.raw, word.holes, splits=word.splits)
             environment.append(Assignment(name, value, exported=exported))
-    keyed = tuple(found) if "A" in flags else ()
     return Reading(
         kind="neutral",
         problems=tuple(problems),
         environment=tuple(environment),
         sets=tuple(found),
         numbers=tuple(numbers),
-        keyed=keyed,
     )
 
 

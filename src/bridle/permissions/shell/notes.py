@@ -14,7 +14,7 @@ from bridle.permissions.shell.facts import (
     Word,
 )
 from bridle.permissions.shell.numbers import Numbers
-from bridle.permissions.shell.variables import danger
+from bridle.permissions.shell.variables import EVALUATED, danger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,7 +38,6 @@ class Notes:
         self.guessed: list[SimpleCommand] = []
         self.literals: dict[str, list[str]] = {}
         self.numbers = Numbers()
-        self.keyed: set[str] = set()
         self.stays: set[str] = set()
         self.cwds: tuple[str, ...] | None = ("",)
 
@@ -66,6 +65,8 @@ class Notes:
         """Note that the shell itself has a new value for this variable."""
         self.numbers.sets(name, number=number)
         self.stays.add(name)
+        if name in EVALUATED and not number:
+            self.problem(f"the shell evaluates what {name} gets", name)
 
     def note(self, raw: str, reading: Reading, *, own: bool) -> None:
         """Take over what the command says of variables, directories and unnamed things."""
@@ -78,7 +79,6 @@ class Notes:
             self.sets(name, number=True)
         for expression in reading.arithmetic:
             self.numbers.uses(expression, raw)
-        self.keyed.update(reading.keyed)
         self.numbers.anything = self.numbers.anything or reading.unknown_sets
         if own:
             self.assignments.extend(reading.environment)

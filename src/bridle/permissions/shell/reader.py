@@ -6,6 +6,7 @@ where that grammar would refuse the text or where its reading depends on options
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from bridle.permissions.shell.compound import Compounds
@@ -20,25 +21,24 @@ from bridle.permissions.shell.tree import (
     Unreadable,
 )
 from bridle.permissions.shell.words import CONTINUATION
-from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from bridle.permissions.shell.tree import Dialect, Node
 
 DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly"})
 
-_ASSIGNMENT = lazy(r"([A-Za-z_][A-Za-z0-9_]*)(\[[$A-Za-z0-9_@*+\-]*\])?\+?=")
-_SUBSCRIPTED = lazy(r"[A-Za-z_][A-Za-z0-9_]*\[")
-_SUBSCRIPT = lazy(r"[A-Za-z_][A-Za-z0-9_]*\[[$A-Za-z0-9_@*+\-]*\]")
-_ELEMENT = lazy(r"\[[$A-Za-z0-9_]*\]\+?=")
-_RESERVED = lazy(
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[[$A-Za-z0-9_@*+\-]*\])?\+?=")
+_SUBSCRIPTED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[")
+_SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[$A-Za-z0-9_@*+\-]*\]")
+_ELEMENT = re.compile(r"\[([$A-Za-z0-9_]*)\]\+?=")
+_RESERVED = re.compile(
     r"(if|then|elif|else|fi|while|until|do|done|for|select|case|esac|function|coproc|time"
     r"|\[\[|\{|\}|!)(?=[ \t\n;|&()<>]|$)"
 )
 _RESERVED_WORDS = names(
     "if then elif else fi while until do done for select case esac function coproc time [[ { } !"
 )
-_TIME_OPTIONS = lazy(r"(?:-p(?=[ \t\n;|&()<>]|$)[ \t]*)?(?:--(?=[ \t\n]|$)[ \t]*)?")
+_TIME_OPTIONS = re.compile(r"(?:-p(?=[ \t\n;|&()<>]|$)[ \t]*)?(?:--(?=[ \t\n]|$)[ \t]*)?")
 
 
 class Reader(Compounds):
@@ -274,13 +274,15 @@ class Reader(Compounds):
             self.newlines()
             if self.looking_at(")"):
                 break
-            if self.looking_at("[") and not _ELEMENT.match(self.text, self.at):
+            element = _ELEMENT.match(self.text, self.at)
+            if self.looking_at("[") and not element:
                 raise Unreadable("a subscript that is not plain", self.at)
             before = self.at
             word = self.word()
             if self.at == before:
                 raise Unreadable("an array that is not plain", start)
-            words.append(Piece("quoted", word.raw, inner=word.pieces))
+            subscript = element[1] if element else ""
+            words.append(Piece("quoted", word.raw, inner=word.pieces, subscript=subscript))
         self.at += 1
         if self.at < len(self.text) and self.text[self.at] not in " \t\n;|&)":
             raise Unreadable("text behind an array", self.at)

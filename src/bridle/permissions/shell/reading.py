@@ -39,7 +39,6 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     environment: tuple[Assignment, ...] = ()
     sets: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
-    keyed: tuple[str, ...] = ()
     arithmetic: tuple[str, ...] = ()
     unknown_sets: bool = False
     moves: bool = False

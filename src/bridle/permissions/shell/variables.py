@@ -38,6 +38,8 @@ _RUNS = lazy(
 )
 
 WHOLE_NUMBERS = names("RANDOM SECONDS LINENO UID EUID PPID BASHPID SRANDOM EPOCHSECONDS SHLVL")
+EVALUATED = WHOLE_NUMBERS | names("OPTIND HISTCMD BASH_SUBSHELL EPOCHREALTIME")
+"""Variables of the shell whose new value it evaluates as arithmetic."""
 
 
 def danger(name: str, *, exported: bool) -> Danger:

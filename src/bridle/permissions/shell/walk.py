@@ -15,6 +15,7 @@ from bridle.permissions.shell.numbers import is_number
 from bridle.permissions.shell.reader import Reader
 from bridle.permissions.shell.tree import Compound, Dialect, Heredoc, RawWord, Simple, Unreadable
 from bridle.permissions.shell.values import value
+from bridle.permissions.shell.variables import EVALUATED
 from bridle.permissions.shell.words import MAX_DEPTH
 from bridle.permissions.shell.wrappers import unwrap
 
@@ -143,6 +144,8 @@ class Walk(Notes):
                         self.problem("the shell evaluates a computed text", raw)
             elif piece.kind == "variable":
                 self._variable(piece, raw)
+            elif piece.kind == "quoted" and piece.subscript:
+                self.numbers.uses(piece.subscript, raw)
             self._pieces(piece.inner, raw, where)
 
     def _variable(self, piece: Piece, raw: str) -> None:
@@ -150,7 +153,7 @@ class Walk(Notes):
             self.sets(piece.text, number=False)
         if piece.operator == ":":
             self.numbers.uses(piece.operand, raw)
-        if piece.subscript not in ("", "@", "*") and piece.text not in self.keyed:
+        if piece.subscript not in ("", "@", "*"):
             self.numbers.uses(piece.subscript, raw)
 
     def _redirections(
@@ -192,8 +195,10 @@ class Walk(Notes):
             self._pieces(assign.value.pieces, assign.raw, where)
             word = value(assign.value)
             counts = (word.literal and is_number(word.text)) or _counts(assign.value)
+            if assign.name in EVALUATED and not counts:
+                self.problem(f"the shell evaluates what {assign.name} gets", assign.raw)
             self.numbers.sets(assign.name, number=counts)
-            if assign.subscript and assign.name not in self.keyed:
+            if assign.subscript:
                 self.numbers.uses(assign.subscript.strip("[]"), assign.raw)
             if word.literal:
                 self.literals.setdefault(assign.name, []).append(word.text)

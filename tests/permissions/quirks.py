@@ -1,0 +1,141 @@
+"""Places where bash may evaluate text that looks like data, for the parser differential.
+
+Every template is filled with texts that would call a stub if the shell evaluated them once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+PAYLOADS = (
+    "$(p0 q)", "`p0 q`", "a[$(p0 q)]", "a[`p0 q`]", "x[$(p0 q)]=1", "${y:=$(p0 q)}",
+    "$((a[$(p0 q)]))",
+    "a[$(p0 q)]=b", "(p0 q)", "<(p0 q)", "p0 q",
+)  # fmt: skip
+
+TEMPLATES = (
+    "echo {}", "echo -e {}", "printf {}", "printf %s {}", "printf %d {}", "printf %b {}",
+    "printf %q {}",
+    "printf '%(%s)T' {}", "printf -v x %d {}", "printf -v {} 1", "read x <<< {}", "read {} <<< 1",
+    "read -a {} <<< 1",
+    "read -r -p {} x", "read -t {} x", "read -n {} x <<< 1", "read -d {} x <<< 1", "read -u {} x",
+    "read -i {} x",
+    "mapfile {} <<< 1", "mapfile -t x <<< {}", "mapfile -n {} x <<< 1", "mapfile -O {} x <<< 1",
+    "mapfile -s {} x <<< 1",
+    "mapfile -d {} x <<< 1", "mapfile -u {} x", "mapfile -C {} -c 1 x <<< 1", "getopts {} x",
+    "getopts ab {}",
+    "getopts a x {}", "let {}", "let x={}", "((x={}))", "(( {} ))", "echo $(( {} ))",
+    "x={}; (( x ))", "x={}; echo $((x))",
+    "x={}; let y=x", "x={}; y=$((x+1))", "declare {}", "declare x={}", "declare -i x={}",
+    "declare -a x={}",
+    "declare -A x={}", "declare -n x={}; echo $x", "declare -n x={}; x=1", "declare -p {}",
+    "declare -f {}",
+    "declare -A x; x[{}]=1", "declare -A x=([{}]=1)", "typeset {}", "export {}", "export x={}",
+    "readonly x={}",
+    "readonly {}", "f() {{ local {}; }}; f", "f() {{ local x={}; }}; f",
+    "f() {{ local -i x={}; }}; f",
+    "f() {{ return {}; }}; f", "unset {}", "unset -v {}", "unset -f {}", "x[0]=1; unset x[{}]",
+    "shift {}", "break {}",
+    "for x in 1; do break {}; done", "for x in 1; do continue {}; done", "for x in {}; do :; done",
+    "for x in {}; do echo $x; done", "for x in {}; do echo $((x)); done", "(exit {})", "wait {}",
+    "wait -n {}",
+    "wait -p {}", "kill {}", "kill -s {} 1", "kill -l {}", "jobs {}", "jobs -x {}", "fg {}",
+    "bg {}", "disown {}",
+    "cd {}", "cd -- {}", "pushd {}", "popd {}", "dirs {}", "umask {}", "ulimit -n {}", "times {}",
+    "type {}",
+    "type -a {}", "command -v {}", "command -V {}", "hash {}", "hash -t {}", "hash -p {} x",
+    "alias {}", "unalias {}",
+    "alias x={}", "trap {} EXIT", "trap - {}", "trap -p {}", "set -- {}", "set {}", "set -o {}",
+    "shopt {}", "shopt -q {}",
+    "exec -a {} true", "enable {}", "help {}", "history {}", "fc {}", "bind {}", "complete {}",
+    "complete -W {} x",
+    "compgen -W {}", "compgen -W {} p", "compgen -C {}", "compgen -F {}", "compgen -P {} -W a",
+    "compgen -G {}",
+    "compopt {}", "caller {}", "suspend {}", "logout {}", "builtin echo {}", "builtin {}",
+    "eval echo {}", "eval {}",
+    "source {}", ". {}", "test {}", "test -n {}", "test -z {}", "test -e {}", "test -v {}",
+    "test -R {}", "test -o {}",
+    "test -t {}", "test {} = a", "test {} == a", "test a = {}", "test {} -eq 1", "test 1 -lt {}",
+    "test {} -nt a",
+    "test {} -a {}", "test ! {}", "test a -o {}", "[ {} ]", "[ -v {} ]", "[ {} -gt 0 ]",
+    "[ -n {} -a -n b ]", "[ -k {} ]",
+    "[[ {} ]]", "[[ -n {} ]]", "[[ -v {} ]]", "[[ -R {} ]]", "[[ -o {} ]]", "[[ -e {} ]]",
+    "[[ -t {} ]]", "[[ {} == a ]]",
+    "[[ a == {} ]]", "[[ {} =~ a ]]", "[[ a =~ {} ]]", "[[ {} -eq 1 ]]", "[[ 1 -lt {} ]]",
+    "[[ {} < a ]]", "[[ {} -nt a ]]",
+    "x={}; [[ $x -eq 0 ]]", "x={}; [[ x -eq 0 ]]", "x={}; [ $x -eq 0 ]", "x={}; [ $x ]",
+    'x={}; [ "$x" ]', "x={}; [[ $x ]]",
+    "x={}; [[ -v $x ]]", "x={}; test -v $x", "x={}; echo $x", 'x={}; echo "$x"',
+    "x={}; echo ${{x}}", "x={}; echo ${{!x}}",
+    "x={}; echo ${{x@P}}", "x={}; echo ${{x@Q}}", "x={}; echo ${{x@E}}", "x={}; echo ${{x@A}}",
+    "x={}; echo ${{x@a}}",
+    "x={}; echo ${{x@U}}", "x={}; echo ${{x@K}}", "x={}; echo ${{#x}}", "x={}; echo ${{x:0}}",
+    "x={}; echo ${{y:x}}",
+    "x={}; echo ${{y:0:x}}", "x={}; echo ${{y:$x}}", "x={}; echo ${{y[x]}}",
+    "x={}; echo ${{y[$x]}}", "x={}; y[x]=1",
+    "x={}; y[$x]=1", "x={}; y=([x]=1)", "x={}; y=([$x]=1)", "x={}; y=($x)", "x={}; y+=($x)",
+    "x={}; echo ${{y:-$x}}",
+    "x={}; echo ${{x/a/b}}", "x={}; echo ${{x/$x/b}}", "x={}; echo ${{x#$x}}",
+    "x={}; echo ${{x%%$x}}", "x={}; echo ${{x^^$x}}",
+    "x={}; unset $x", "x={}; unset y[$x]", "x={}; read $x <<< 1", "x={}; read y[x] <<< 1",
+    "x={}; printf -v $x 1",
+    "x={}; printf -v y[$x] 1", "x={}; declare $x", "x={}; declare y[$x]=1", "x={}; export $x",
+    "x={}; declare -n r=$x; r=1",
+    "x={}; f() {{ local $x; }}; f", "x={}; case $x in *) ;; esac", "case {} in *) ;; esac",
+    "case a in {}) ;; esac",
+    "x={}; echo > $x", "echo > {}", "echo >> {}", "echo < {}", "echo >& {}", "echo &> {}",
+    "echo &>> {}", "echo <> {}",
+    "echo >| {}", "echo 2> {}", "echo 2>& {}", "echo 1>& {}", "echo <& {}", "echo {{x}}> {}",
+    "echo {{x}}>& {}",
+    "x={}; echo >& $x", "x={}; echo &> $x", "x={}; echo <& $x", "x={}; exec {{x}}>&-", "cat <<< {}",
+    "x={}; cat <<< $x",
+    "x={}; : <<E\n$x\nE", ": <<E\n{}\nE", ": <<'E'\n{}\nE", "x={}; coproc $x", "coproc {} true",
+    "time -p {}", "select x in {}; do break; done",
+    "env {} true", "env x={} true", "x={} env true", "x={} true", "x={}; export x; env true",
+    "nice -n {} true",
+    "timeout {} true", "timeout -s {} 1 true", "xargs -I {} true </dev/null",
+    "xargs -d {} true </dev/null", "echo {} | xargs true",
+    "echo {} | xargs -I% true %", "find . -maxdepth 0 -name {}", "find . -maxdepth 0 -printf {}",
+    "find {} -maxdepth 0",
+    "find . -maxdepth 0 -exec true {} \\;", "flock /tmp/l true {}", "bash -c true {}",
+    "bash -c 'echo $0' {}", "bash -c 'echo $((x))' {}",
+    "x={} bash -c 'echo $((x))'", "bash -c 'echo $(( $1 ))' _ {}", "bash -c '[[ $1 -eq 0 ]]' _ {}",
+    "sh -c 'echo $((x))'",
+    "x={} sh -c 'echo $((x))'", "bash -c {}", "eval x={}", "PS4={}; set -x; true",
+    "PS4={} bash -xc true", "IFS={}; echo $x",
+    "PROMPT_COMMAND={} bash -c true", "BASH_ENV={} bash -c true", "ENV={} sh -c true",
+    "SECONDS={}; echo $SECONDS", "RANDOM={}; true",
+    "OPTIND={}; getopts a x", "LINENO={}; echo $LINENO", "HISTSIZE={}; true",
+    "FUNCNEST={}; f() {{ true; }}; f", "COLUMNS={}; true",
+    "BASH_COMPAT={}; true", "BASH_XTRACEFD={}; true", "EXECIGNORE={}; p1", "GLOBIGNORE={}; echo *",
+    "FIGNORE={}; true", "LC_ALL={}; true",
+    "TMOUT={}; true", "TIMEFORMAT={}; time true", "POSIXLY_CORRECT={}; true", "MAILCHECK={}; true",
+    "declare -u x={}; echo $x",
+    "declare -i x; x={}", "declare -i x; x+={}", "declare -ai x; x[0]={}",
+    "declare -i x; read x <<< {}", "declare -i x; for x in {}; do :; done",
+    "declare -i x; printf -v x %s {}", "declare -i x; export x={}",
+    "f() {{ echo $(( $1 )); }}; f {}", "f() {{ [[ $1 -eq 0 ]]; }}; f {}",
+    "f() {{ declare -n r=$1; echo $r; }}; f {}", "set -- {}; echo $(( $1 ))",
+    "set -- {}; [[ $1 -gt 0 ]]", "set -- {}; shift $1", "set -- {}; $1",
+    "x=({}); echo ${{x[0]}}", "x=({}); echo $(( x[0] ))", "x=({}); echo $(( ${{x[0]}} ))",
+    "mapfile -t x <<< {}; echo $(( x ))", "read x <<< {}; echo $(( x ))",
+    "x=$(echo {}); echo $(( x ))", "printf -v x %s {}; echo $(( x ))",
+    ": ${{x:={}}}; echo $(( x ))", "for ((i=0; i<{}; i++)); do :; done",
+    "x={}; for ((i=0; i<x; i++)); do :; done", "x={}; echo {{1..$x}}", "echo {{1..{}}}",
+    "x={}; echo ~$x", "x={}; echo ${{x[@]:x}}",
+    "x={}; echo ${{@:x}}", "x={}; echo ${{x[x]}}", "x={}; (( y[x]=1 ))", "x={}; [[ -v y[x] ]]",
+    "x={}; [[ -v y[$x] ]]", "x={}; [ -v y[$x] ]",
+)  # fmt: skip
+
+
+def quirks() -> Iterator[str]:
+    """Every template with every payload, in single quotes."""
+    for template in TEMPLATES:
+        for payload in PAYLOADS:
+            yield (
+                template.replace("{{", "\x01")
+                .replace("}}", "\x02")
+                .replace("{}", f"'{payload}'")
+                .replace("\x01", "{")
+                .replace("\x02", "}")
+            )
