@@ -176,6 +176,15 @@ def strike(harness: Harness, session: Any) -> None:
     harness._ports.clock.strike()
 
 
+def pause(harness: Harness, session: Any) -> None:
+    if harness._engine is not None:
+        harness.pause()
+
+
+async def test_a_drain_that_pauses_is_gone_on_with_later() -> None:
+    assert await everywhere(pause) > 100
+
+
 async def test_an_interrupt_settles_every_call_and_ends_once() -> None:
     assert await everywhere(interrupt) > 100
 

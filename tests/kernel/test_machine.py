@@ -187,6 +187,14 @@ class Threads(RuleBasedStateMachine):
         self.run(self.open())
 
     @rule()
+    def pause(self) -> None:
+        assert self.harness is not None
+        self.harness.pause()
+        self.go_on(5)
+        self.run(self.close())
+        self.run(self.open())
+
+    @rule()
     def restart(self) -> None:
         self.run(self.close())
         self.run(self.open())
