@@ -177,8 +177,7 @@ async def test_the_request_of_a_killed_process_counts_at_its_worst(tmp_path: Pat
     path = tmp_path / "store.db"
     model = Stuck()
     store = Mortal(path)
-    harness = make_harness(path, model, limits=Limits(max_tokens=20_000))
-    harness._given_store = store
+    harness = make_harness(store, model, limits=Limits(max_tokens=20_000))
     await harness.init()
     harness._engine.dispatcher.drain.owner = stranger()
     session = await harness.session()

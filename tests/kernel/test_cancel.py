@@ -166,7 +166,7 @@ def interrupt(harness: Harness, session: Any) -> None:
         runs = await harness.store.runs(thread_id=session.thread_id)
         for run in runs:
             op = Interrupt(run_id=run.run_id)
-            await session._journal.admit(session.thread_id, op, input_id="in_interrupt")
+            await harness._engine.journal.admit(session.thread_id, op, input_id="in_interrupt")
 
     if session is not None and harness._tasks._group is not None:
         harness._tasks.group.start_soon(admit)
@@ -174,6 +174,15 @@ def interrupt(harness: Harness, session: Any) -> None:
 
 def strike(harness: Harness, session: Any) -> None:
     harness._ports.clock.strike()
+
+
+def pause(harness: Harness, session: Any) -> None:
+    if harness._engine is not None:
+        harness.pause()
+
+
+async def test_a_drain_that_pauses_is_gone_on_with_later() -> None:
+    assert await everywhere(pause) > 100
 
 
 async def test_an_interrupt_settles_every_call_and_ends_once() -> None:

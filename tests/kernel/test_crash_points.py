@@ -37,15 +37,14 @@ class Process:
 
         return act
 
-    def harness(self, **more: Any) -> Any:
+    def harness(self, store: Any = None, **more: Any) -> Any:
         model = ByStep(lambda request: calls("act") if request.step == 1 else says("done"))
-        return make_harness(self.path, model, [self.tool()], **more)
+        return make_harness(store or self.path, model, [self.tool()], **more)
 
     async def die_acting(self, **more: Any) -> str:
         """Begin a run and be killed while it acts; returns the run's id."""
         store = Mortal(self.path)
-        harness = self.harness(**more)
-        harness._given_store = store
+        harness = self.harness(store, **more)
         await harness.init()
         harness._engine.dispatcher.drain.owner = stranger()
         session = await harness.session()
@@ -101,7 +100,7 @@ async def test_a_call_that_was_asked_when_the_process_died_is_still_asked(tmp_pa
     async with process.harness(permissions=Rules()) as harness:
         session = await harness.session()
         await session.resume()
-        (pending,) = session.pending
+        (pending,) = await harness.store.pending()
         await session.approve(pending.id)
         result = await session.wait(result.run_id)
         assert result.text == "done"

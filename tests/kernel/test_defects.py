@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
 from typing import Any
 
 import anyio
-import msgspec
 import pytest
 
 from bridle import Subagent, tool
 from bridle.errors import StoreError
-from bridle.testing import ScriptedModel, calls, says
-from support.kernel import ByStep, check_log, thread_ids
-from support.outline import only, outline
+from bridle.ports.clock import SystemClock
+from bridle.store.sqlite.store import SqliteStore
+from bridle.testing import calls, says
+from support.kernel import ByStep, check_log, make_harness, thread_ids
+from support.outline import outline
 
 
 def broken(_request: Any) -> Any:
@@ -105,35 +108,34 @@ async def test_a_defect_in_one_thread_does_not_stop_the_others(opened: Any) -> N
     assert reasons == {"0": "end_turn", "1": "error", "2": "end_turn", "3": "error"}
 
 
-async def test_a_store_that_fails_is_told_to_whoever_waits(opened: Any) -> None:
-    harness = await opened(ScriptedModel([calls("look"), says("x")]), [look])
-    session = await harness.session()
-    real = harness.store.commit
-    fails = iter([False] * 3 + [True])
+class Failing(SqliteStore):
+    """A store whose n-th commit fails, once."""
 
-    async def commit(batch: Any) -> Any:
-        if next(fails, False):
+    def __init__(self, path: Path, at: int) -> None:
+        super().__init__(path, clock=SystemClock())
+        self._left = at
+
+    async def commit(self, batch: Any) -> Any:
+        self._left -= 1
+        if self._left == 0:
             raise StoreError("The store failed: disk I/O error")
-        return await real(batch)
-
-    msgspec.structs.force_setattr(harness._engine.journal, "store", _Proxy(harness.store, commit))
-    harness._engine.dispatcher.drain.journal = harness._engine.journal
-    with pytest.raises(StoreError, match="disk I/O error"):
-        await session.send("go")
-    # it was a moment: the lease was given back, and the run goes on
-    run_id = await session.open_run()
-    await session.resume()
-    with anyio.fail_after(10):
-        result = await session.wait(run_id)
-    assert result.reason in ("end_turn", "error")
-    check_log(await harness.store.events(session.thread_id))
-    assert len(only(await harness.store.events(session.thread_id), "agent_end")) == 1
+        return await super().commit(batch)
 
 
-class _Proxy:
-    def __init__(self, inner: Any, commit: Any) -> None:
-        self._inner = inner
-        self.commit = commit
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
+@pytest.mark.parametrize("at", range(3, 10))
+async def test_a_store_that_fails_for_a_moment_costs_no_run(tmp_path: Path, at: int) -> None:
+    """Whoever waits is told, the lease is given back, and the run goes on when it is resumed."""
+    store = Failing(tmp_path / "store.db", at)
+    model = ByStep(lambda r: calls("look") if r.step == 1 else says("done"))
+    async with make_harness(store, model, [look]) as harness:
+        session = await harness.session()
+        with contextlib.suppress(StoreError), anyio.fail_after(10):
+            await session.send("go")
+        run_id = (await store.runs())[0].run_id if await store.runs() else None
+        await session.resume()
+        with anyio.fail_after(10):
+            run_id = run_id or await session.open_run()
+            if run_id is not None:
+                assert (await session.wait(run_id)).text == "done"
+        check_log(await store.events(session.thread_id))
+    await store.close()

@@ -71,7 +71,7 @@ async def test_the_same_input_twice_runs_once(opened: Any) -> None:
     harness = await opened(ScriptedModel([says("once"), says("twice")]))
     session = await harness.session()
     op = Send(run_id="run_1", parts=(Text("go"),))
-    journal = session._journal
+    journal = harness._engine.journal
     assert await journal.admit(session.thread_id, op, input_id="in_1")
     assert not await journal.admit(session.thread_id, op, input_id="in_1")
     await session.wait("run_1")

@@ -55,7 +55,7 @@ class Threads(RuleBasedStateMachine):
         self.sent: list[tuple[str, Send]] = []
         self.thread_id: str | None = None
         self.harness: Harness | None = None
-        self.answers = 0
+        self.interrupts = 0
 
     # --- the process -----------------------------------------------------------------------
 
@@ -135,7 +135,8 @@ class Threads(RuleBasedStateMachine):
         assert not self.run(self.admit(*data.draw(st.sampled_from(self.sent))))
 
     async def admit(self, input_id: str, op: Any) -> bool:
-        return await self.session._journal.admit(self.thread_id, op, input_id=input_id)
+        journal = self.harness._engine.journal  # type: ignore[union-attr]
+        return await journal.admit(self.thread_id, op, input_id=input_id)
 
     @rule(kind=st.sampled_from(KINDS))
     def steer(self, kind: str) -> None:
@@ -147,14 +148,15 @@ class Threads(RuleBasedStateMachine):
             run_id = await self.session.open_run()
             if run_id is not None:
                 op = Interrupt(run_id=run_id, clear=clear)
-                await self.session._attachment.admit(op)
+                self.interrupts += 1
+                await self.admit(f"in_interrupt{self.interrupts}", op)
 
         self.run(interrupt())
 
     @rule(approve=st.booleans(), edit=st.booleans())
     def answer(self, approve: bool, edit: bool) -> None:
         async def reply() -> None:
-            for pending in self.session.pending:
+            for pending in await self.store.pending():
                 try:
                     if approve:
                         await self.session.approve(pending.id, args={} if edit else None)
@@ -185,6 +187,14 @@ class Threads(RuleBasedStateMachine):
         self.run(self.open())
 
     @rule()
+    def pause(self) -> None:
+        assert self.harness is not None
+        self.harness.pause()
+        self.go_on(5)
+        self.run(self.close())
+        self.run(self.open())
+
+    @rule()
     def restart(self) -> None:
         self.run(self.close())
         self.run(self.open())
@@ -208,7 +218,7 @@ class Threads(RuleBasedStateMachine):
             await self.session.resume()
             while True:
                 await self.harness._engine.dispatcher.rested(self.thread_id)  # type: ignore[union-attr]
-                waiting = self.session.pending
+                waiting = await self.store.pending()
                 if not waiting and not self.session.is_running:
                     break
                 for pending in waiting:

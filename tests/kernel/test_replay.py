@@ -194,20 +194,25 @@ async def test_a_forged_child_is_found(tmp_path: Path) -> None:
 
 
 async def test_a_fallback_model_replays_with_its_own_price(tmp_path: Path) -> None:
-    dear = ScriptedModel([[says("half"), fails("cut")] for _ in range(9)], price=Price(output=1))
+    dear = ScriptedModel(
+        [[says("half"), fails("cut")] for _ in range(9)], price=Price(output=1), id="dear/model"
+    )
     cheap = ScriptedModel(
-        [[says("more than half of it"), fails("cut")], says("whole")], price=Price(output=0.5)
+        [[says("more than half of it"), fails("cut")], says("whole")],
+        price=Price(output=0.5),
+        id="cheap/model",
     )
-    models = {"scripted/dear": dear, "scripted/cheap": cheap}
-    harness = make_harness(tmp_path / "store.db", None, resolve_model=models.__getitem__)
-    blueprint = msgspec.structs.replace(
-        harness._blueprint, model="scripted/dear", fallbacks=("scripted/cheap",)
+    models = {"dear/model": dear, "cheap/model": cheap}
+    harness = make_harness(
+        tmp_path / "store.db",
+        None,
+        resolve_model=models.__getitem__,
+        fallbacks=["cheap/model"],
     )
-    harness._blueprint = blueprint
     async with harness:
         session = await harness.session()
-        result = await session.send("go")
-        assert (result.reason, result.text) == ("end_turn", "whole")
+        result = await session.start("go", model="dear/model")
+        assert (result.reason, result.text) == ("end_turn", "whole"), result.error
         settled = [
             e.usd for e in await session.run_events(result.run_id) if e.type == "budget_settled"
         ]
@@ -222,4 +227,5 @@ async def test_rules_of_today_do_not_change_the_replay(tmp_path: Path) -> None:
     async with make_harness(path, model, [look], permissions=Rules(tools={"look": "deny"})) as h:
         session = await h.session()
         await session.send("go")
-    assert (await replay(path, session.thread_id)).equal
+        thread_id = session.thread_id
+    assert (await replay(path, thread_id)).equal

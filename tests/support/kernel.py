@@ -30,7 +30,7 @@ class Impatient(SystemClock):
 
 
 def make_harness(
-    store: Path,
+    store: Path | Any,
     model: Any,
     tools: Sequence[Any] = (),
     *,
@@ -40,10 +40,10 @@ def make_harness(
     resolve_model: Callable[[str], Any] | None = None,
     **more: Any,
 ) -> Harness:
-    """The short form of a harness, on a file."""
+    """The short form of a harness, on a file or on a store that is there."""
     return Harness(
         id="t",
-        store=f"sqlite:///{store}",
+        store=f"sqlite:///{store}" if isinstance(store, Path) else store,
         agent=Agent(instructions, tools=list(tools)),
         model="scripted/queue",
         resolve_model=resolve_model or (lambda _id: model),

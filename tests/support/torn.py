@@ -106,3 +106,19 @@ def cuts(files: Files, step: int) -> Iterator[int]:
     start, *_, end = files.boundaries[-3:]
     borders = {p + d for p in files.boundaries[-3:] for d in (-1, 0, 1, 23, 24, 25)}
     yield from sorted({*borders, *range(start, end, step)} & set(range(start, end + 1)))
+
+
+async def check_cut(files: Files, path: Path, cut: int) -> bool:
+    """Cut the log at a place, open it, and check what is there; returns whether it was torn."""
+    files.place(path)
+    Path(f"{path}-wal").write_bytes(files.wal[:cut])
+    found = await look(path)
+    assert found.refused is None
+    whole = sum(1 for end in files.boundaries[1:] if end <= cut)
+    before = len(files.boundaries) - 1 - len(files.commits)
+    assert found.heads == files.commits[whole - before - 1], f"cut at {cut}"
+    torn = cut not in files.boundaries
+    assert bool(found.notices) == torn, f"cut at {cut}: {found.notices}"
+    if torn:
+        assert "cut before its end" in found.notices[0]
+    return torn

@@ -212,7 +212,8 @@ class Step(Fixed, frozen=True, kw_only=True):
     async def _abandon(self, run: RunState, draft: Draft) -> None:
         """Settle a request that was given up, and take back what it had shown."""
         events, extra = self._given_up(run, draft)
-        await self.log.result(*events, extra=extra)
+        with anyio.CancelScope(shield=True):  # it is often given up because its scope was cut
+            await self.log.result(*events, extra=extra)
 
     def _given_up(self, run: RunState, draft: Draft) -> tuple[list[ev.Event], Extra]:
         shown = draft.characters

@@ -137,15 +137,16 @@ class ThreadLog(Moving, kw_only=True):
         Raises `HeadMoved`, with the news folded in, when somebody appended since: then what was
         decided may be wrong and must be decided again.
         """
+        basis = self.basis
         async with self._lock:
-            await self._commit(events, extra)
+            await self._commit(events, extra, basis)
 
     async def result(self, *events: Event, extra: Extra = NOTHING) -> None:
         """Record what came from outside and stays true whatever else was appended."""
         async with self._lock:
             while True:
                 try:
-                    await self._commit(events, extra)
+                    await self._commit(events, extra, self.basis)
                 except HeadMoved:
                     continue
                 return
@@ -155,11 +156,11 @@ class ThreadLog(Moving, kw_only=True):
         async with self._lock:
             await self._catch_up()
 
-    async def _commit(self, events: Sequence[Event], extra: Extra) -> None:
+    async def _commit(self, events: Sequence[Event], extra: Extra, basis: int) -> None:
         own = Append(
             thread_id=self.state.id,
             events=tuple(events),
-            expect=self.basis,
+            expect=basis,
             epoch=self.lease.epoch,
         )
         batch = Batch(
