@@ -71,7 +71,7 @@ def prepare(tool: str, facts: CallFacts, policy: Policy, grants: Grants) -> Call
         facts=facts,
         policy=policy,
         grants=grants,
-        category="execute" if is_shell else facts.category,
+        category="execute" if is_shell and not facts.read_only else facts.category,
         command=command,
         shell=shell,
         rules=tuple(
