@@ -61,6 +61,11 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_modes(self.modes)
+        agents = [mode.agent for mode in self.modes if isinstance(mode.agent, Agent)]
+        for listed in (self.tools, *(agent.tools for agent in agents)):
+            for given in () if callable(listed) else listed:
+                if isinstance(given, str):
+                    self.builtin.find(given)
 
     @property
     def default_mode(self) -> Mode:

@@ -53,12 +53,11 @@ async def _commit(git: Git, message: str, *what: str) -> None:
 
 async def _check_author(git: Git) -> None:
     """Say clearly when nobody is configured; a name is never guessed."""
+    await git.run("rev-parse", "--git-dir")
     try:
         await git.run("var", "GIT_AUTHOR_IDENT")
         await git.run("var", "GIT_COMMITTER_IDENT")
     except ToolError as error:
-        if "not a git repository" in error.message:
-            raise
         raise ToolError(
             "Git does not know who commits: user.name and user.email are not configured.",
             hint="Ask the user to run: git config --global user.name NAME; "
