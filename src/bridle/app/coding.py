@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from bridle.app.config import Agent
 from bridle.app.harness import Harness
 from bridle.app.models import model_registry
 from bridle.app.paths import state_directory
+from bridle.app.records import open_records
 from bridle.app.trust import require_trust
 from bridle.app.workspace import Workspace
 from bridle.context.environment import environment_facts
@@ -31,7 +33,6 @@ from bridle.types.permissions import PROFILES, Policy, Profile, Rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from bridle.ports.model import Model
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
 
@@ -69,7 +70,9 @@ def coding_harness(options: RunOptions) -> Harness:
     if ruling.path is not None and compiled.providers:
         require_trust(ruling.path, "where models are reached", given=options.trust)
     registry = model_registry(
-        options.environ, providers=compiled.providers, sources={"embedded": embedded_model}
+        options.environ,
+        providers=compiled.providers,
+        records=partial(open_records, options.store),
     )
     flag = options.model or (EMBEDDED if options.repair and not options.provider else None)
     chosen = choose(registry, flag=flag, provider=options.provider, spec=compiled.model)
@@ -105,15 +108,6 @@ def _instructions(compiled: Compiled, root: Path, sandbox: str) -> str:
     loaded = load_instructions(Path(resource_of(root)), root)
     facts = environment_facts(root, now=SystemClock().now(), sandbox=sandbox)
     return coding_prompt(environment=facts, instructions=loaded.text)
-
-
-def embedded_model(name: str) -> Model:
-    """The models that come with the program."""
-    from bridle.repair.model import MODEL_ID, RepairModel
-
-    if f"embedded/{name}" != MODEL_ID:
-        raise UserError(suggest(name, ["repair"], what="embedded model"))
-    return RepairModel()
 
 
 def _extra_tools(
