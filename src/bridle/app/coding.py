@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from bridle.app.config import Agent
 from bridle.app.harness import Harness
+from bridle.app.layers import read_layers
 from bridle.app.models import model_registry
 from bridle.app.paths import state_directory
+from bridle.app.stores import store_url
 from bridle.app.trust import require_trust
 from bridle.app.workspace import Workspace
 from bridle.context.environment import environment_facts
@@ -22,8 +24,7 @@ from bridle.models.choose import choose
 from bridle.models.packs import Tuning, tune
 from bridle.ports.clock import SystemClock
 from bridle.spec.compile import Compiled, compile_spec
-from bridle.spec.load import field_lines, find_spec, load_spec
-from bridle.spec.model import HarnessSpec
+from bridle.spec.load import find_spec
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
 from bridle.types.permissions import PROFILES, Policy, Profile, Rule
@@ -31,7 +32,10 @@ from bridle.types.permissions import PROFILES, Policy, Profile, Rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from bridle.checks.plan import CheckPlan
     from bridle.ports.model import Model
+    from bridle.spec.layers import Layered
+    from bridle.spec.model import HarnessSpec
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
 
@@ -54,6 +58,7 @@ class RunOptions(Fixed, frozen=True, kw_only=True):
     trust: bool = False
     limits: Limits = msgspec.field(default_factory=Limits)
     checks: bool = True
+    output_schema: dict[str, Any] | None = None
     repair: bool = False
     repair_seconds: float = 60.0
     environ: Mapping[str, str] = msgspec.field(default_factory=lambda: os.environ)
@@ -66,8 +71,8 @@ def coding_harness(options: RunOptions) -> Harness:
         raise UserError(f"There is no directory {str(options.cwd)!r}.")
     ruling = read_ruling(options)
     compiled, policy = ruling.compiled, ruling.policy
-    if ruling.path is not None and compiled.providers:
-        require_trust(ruling.path, "where models are reached", given=options.trust)
+    for file in ruling.layered.project_files("model_policy.base_url", "model_policy.providers"):
+        require_trust(Path(file), "where models are reached", given=options.trust)
     registry = model_registry(
         options.environ, providers=compiled.providers, sources={"embedded": embedded_model}
     )
@@ -84,17 +89,21 @@ def coding_harness(options: RunOptions) -> Harness:
     )
     return Harness(
         id=compiled.name,
-        agent=Agent(instructions=_instructions(compiled, root, sandbox), name=compiled.name),
+        agent=Agent(
+            instructions=_instructions(compiled, root, sandbox),
+            name=compiled.name,
+            output=options.output_schema,
+        ),
         model=chosen.id,
         fallbacks=[registry.full_id(name) for name in compiled.fallbacks],
         tuning=_tuning(compiled, chosen.id),
-        store=options.store,
+        store=store_url(options.store) if options.store is not None else compiled.store,
         resource_id=resource_of(root),
         workspace=workspace if compiled.tools else None,
         workspace_tools=_extra_tools(chosen.id, options),
         permissions=policy,
         limits=compiled.limits.within(options.limits),
-        checks=(compiled.checks or options.repair) and options.checks and compiled.tools,
+        checks=_checks(compiled, options),
         resolve_model=registry.resolve,
     )
 
@@ -102,9 +111,18 @@ def coding_harness(options: RunOptions) -> Harness:
 def _instructions(compiled: Compiled, root: Path, sandbox: str) -> str:
     if not compiled.tools:
         return NO_TOOL
-    loaded = load_instructions(Path(resource_of(root)), root)
+    names = compiled.instruction_files
+    loaded = load_instructions(Path(resource_of(root)), root, names=names)
     facts = environment_facts(root, now=SystemClock().now(), sandbox=sandbox)
     return coding_prompt(environment=facts, instructions=loaded.text)
+
+
+def _checks(compiled: Compiled, options: RunOptions) -> CheckPlan | None:
+    """What decides the verdict; `fix` always has it decided."""
+    plan = compiled.checks
+    if not options.checks or not (plan.enabled or options.repair) or not compiled.tools:
+        return None
+    return plan
 
 
 def embedded_model(name: str) -> Model:
@@ -138,22 +156,27 @@ def _tuning(compiled: Compiled, model_id: str) -> Callable[[str], Tuning]:
 
 
 class Ruling(Fixed, frozen=True, kw_only=True):
-    """A spec as it was read, and what it means; `path` is None where the defaults hold."""
+    """What is written, in all its layers, and what it means; `path` is that of the spec."""
 
     path: Path | None
-    spec: HarnessSpec
+    layered: Layered
     compiled: Compiled
     policy: Policy
+
+    @property
+    def spec(self) -> HarnessSpec:
+        """The spec that the layers come to."""
+        return self.layered.spec
 
 
 def read_ruling(options: RunOptions) -> Ruling:
     """Compile the spec that a command would run with, to the very policy that its gate asks."""
     root = options.cwd.resolve()
     path = options.spec or find_spec(root)
-    spec = HarnessSpec(version=1, name="bridle") if path is None else load_spec(path)
-    at = None if path is None else field_lines(path)
-    compiled = compile_spec(spec, root=str(root), at=at)
-    return Ruling(path=path, spec=spec, compiled=compiled, policy=_policy(compiled.policy, options))
+    layered = read_layers(root, path, options.environ)
+    compiled = compile_spec(layered.spec, root=str(root), at=layered.at)
+    policy = _policy(compiled.policy, options)
+    return Ruling(path=path, layered=layered, compiled=compiled, policy=policy)
 
 
 def _policy(policy: Policy, options: RunOptions) -> Policy:
