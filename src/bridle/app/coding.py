@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from bridle.app.harness import Harness
 from bridle.app.layers import read_layers
 from bridle.app.models import model_registry
 from bridle.app.paths import state_directory
+from bridle.app.records import open_records
 from bridle.app.stores import store_url
 from bridle.app.trust import require_trust
 from bridle.app.workspace import Workspace
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from bridle.checks.plan import CheckPlan
-    from bridle.ports.model import Model
     from bridle.spec.layers import Layered
     from bridle.spec.model import HarnessSpec
     from bridle.tools.builtin.workspace import Workplace
@@ -74,7 +75,9 @@ def coding_harness(options: RunOptions) -> Harness:
     for file in ruling.layered.project_files("model_policy.base_url", "model_policy.providers"):
         require_trust(Path(file), "where models are reached", given=options.trust)
     registry = model_registry(
-        options.environ, providers=compiled.providers, sources={"embedded": embedded_model}
+        options.environ,
+        providers=compiled.providers,
+        records=partial(open_records, options.store or compiled.store),
     )
     flag = options.model or (EMBEDDED if options.repair and not options.provider else None)
     chosen = choose(registry, flag=flag, provider=options.provider, spec=compiled.model)
@@ -123,15 +126,6 @@ def _checks(compiled: Compiled, options: RunOptions) -> CheckPlan | None:
     if not options.checks or not (plan.enabled or options.repair) or not compiled.tools:
         return None
     return plan
-
-
-def embedded_model(name: str) -> Model:
-    """The models that come with the program."""
-    from bridle.repair.model import MODEL_ID, RepairModel
-
-    if f"embedded/{name}" != MODEL_ID:
-        raise UserError(suggest(name, ["repair"], what="embedded model"))
-    return RepairModel()
 
 
 def _extra_tools(

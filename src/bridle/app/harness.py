@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -39,6 +40,7 @@ from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
     from types import TracebackType
 
     from bridle.app.results import RunResult
@@ -91,7 +93,7 @@ class Harness:
         self._heartbeats = tuple(heartbeats)
         place = workspace.place() if workspace is not None else None
         self._checkpoints = open_checkpoints(place) if place is not None else None
-        registry = _lazy_registry()
+        registry = _lazy_registry(lambda: nullcontext(self.store))
         self._blueprint = Blueprint(
             modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
             resolve_model=resolve_model or (lambda name: registry().resolve(name)),
@@ -278,12 +280,14 @@ def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[],
     return default
 
 
-def _lazy_registry() -> Callable[[], Any]:
+def _lazy_registry(
+    records: Callable[[], AbstractAsyncContextManager[Store]],
+) -> Callable[[], Any]:
     made: list[Any] = []
 
     def registry() -> Any:
         if not made:
-            made.append(model_registry(os.environ))
+            made.append(model_registry(os.environ, records=records))
         return made[0]
 
     return registry

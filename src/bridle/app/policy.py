@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bridle.app.coding import Ruling, RunOptions, embedded_model, read_ruling
+from bridle.app.coding import Ruling, RunOptions, read_ruling
 from bridle.app.layers import read_layers
 from bridle.app.looking import families
 from bridle.app.models import model_registry
-from bridle.app.records import find_run
+from bridle.app.records import find_run, open_records
 from bridle.checks.run import check_names
 from bridle.errors import SpecError, UserError
 from bridle.models.choose import choose
@@ -240,7 +241,9 @@ def explain(options: RunOptions) -> Explained:
     compiled = ruling.compiled
     try:
         registry = model_registry(
-            options.environ, providers=compiled.providers, sources={"embedded": embedded_model}
+            options.environ,
+            providers=compiled.providers,
+            records=partial(open_records, options.store),
         )
         model = choose(
             registry, flag=options.model, provider=options.provider, spec=compiled.model

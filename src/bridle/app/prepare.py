@@ -21,6 +21,7 @@ from bridle.models.packs import Tuning, fitted
 from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.evaluate import evaluate
 from bridle.permissions.within import child_policy
+from bridle.ports.model import Loadable
 from bridle.tools.toolset import ToolSet
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
@@ -157,6 +158,9 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             )
         found = self.blueprint.resolve_model(name)
         model = await found if isinstance(found, Awaitable) else found
+        if isinstance(model, Loadable):
+            await model.load()
+            name = model.id
         return (name if "/" in name else model.id), model
 
     def _model_name(

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from bridle.app.coding import RunOptions, coding_harness
+from bridle.app.resuming import with_open_model
 from bridle.errors import ConfigError, UserError
 from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.interact import answer_all, can_ask
@@ -36,6 +37,8 @@ class Job(Fixed, frozen=True, kw_only=True):
 
 async def do(options: RunOptions, job: Job) -> int:
     """Run a job to its end, or until it rests; returns the exit code."""
+    if job.task is None:
+        options = await with_open_model(options, job.thread)
     harness = coding_harness(options)
     async with harness:
         signals = Signals(harness.pause)
