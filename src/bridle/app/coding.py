@@ -19,7 +19,7 @@ from bridle.app.stores import store_url
 from bridle.app.trust import require_trust
 from bridle.app.workspace import Workspace
 from bridle.context.environment import environment_facts
-from bridle.context.instructions import load_instructions
+from bridle.context.instructions import Loaded, load_instructions
 from bridle.context.prompt import NO_TOOL, coding_prompt
 from bridle.errors import UserError, suggest
 from bridle.models.choose import choose
@@ -65,7 +65,17 @@ class RunOptions(Fixed, frozen=True, kw_only=True):
     environ: Mapping[str, str] = msgspec.field(default_factory=lambda: os.environ)
 
 
-def coding_harness(options: RunOptions) -> Harness:
+class Coding(Fixed, frozen=True, kw_only=True):
+    """A harness for a directory, what a user should know of it, and what a failed check means."""
+
+    harness: Harness
+    root: Path
+    said: tuple[str, ...]
+    fail_on_error: bool
+    finds_checks: bool
+
+
+def build_coding(options: RunOptions) -> Coding:
     """Build the harness that a command runs; raises `UserError` with what to do."""
     root = options.cwd.resolve()
     if not root.is_dir():
@@ -90,10 +100,11 @@ def coding_harness(options: RunOptions) -> Harness:
         readable=policy.readable,
         writable=policy.writable,
     )
-    return Harness(
+    loaded = _loaded(compiled, root)
+    harness = Harness(
         id=compiled.name,
         agent=Agent(
-            instructions=_instructions(compiled, root, sandbox),
+            instructions=_instructions(compiled, root, sandbox, loaded),
             name=compiled.name,
             output=options.output_schema,
         ),
@@ -109,13 +120,42 @@ def coding_harness(options: RunOptions) -> Harness:
         checks=_checks(compiled, options),
         resolve_model=registry.resolve,
     )
+    told = (f"instructions: {', '.join(loaded.files)}",) if loaded.files else ()
+    return Coding(
+        harness=harness,
+        root=root,
+        said=(*told, *loaded.notices),
+        fail_on_error=compiled.checks.fail_on_error,
+        finds_checks=_checks(compiled, options) is not None and compiled.checks.find,
+    )
 
 
-def _instructions(compiled: Compiled, root: Path, sandbox: str) -> str:
-    if not compiled.tools:
-        return NO_TOOL
+def unchecked(root: Path) -> str | None:
+    """Why the tests of a project could not be run, where it has some."""
+    from bridle.checks.discover import why_none
+
+    return why_none(root)
+
+
+def _loaded(compiled: Compiled, root: Path) -> Loaded:
+    """The instruction files; a flavor without tools has none unless they are named."""
     names = compiled.instruction_files
+    if not compiled.tools and names is None:
+        return Loaded()
     loaded = load_instructions(Path(resource_of(root)), root, names=names)
+    missing = [name for name in names or () if not _reached(name, loaded)]
+    if missing:
+        raise UserError(f"context.instruction_files: there is no {missing[0]!r} in the project.")
+    return loaded
+
+
+def _reached(name: str, loaded: Loaded) -> bool:
+    return any(file == name or file.endswith(f"/{name}") for file in loaded.files)
+
+
+def _instructions(compiled: Compiled, root: Path, sandbox: str, loaded: Loaded) -> str:
+    if not compiled.tools:
+        return f"{NO_TOOL}\n\n{loaded.text}".strip()
     facts = environment_facts(root, now=SystemClock().now(), sandbox=sandbox)
     return coding_prompt(environment=facts, instructions=loaded.text)
 

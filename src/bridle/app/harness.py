@@ -162,6 +162,10 @@ class Harness:
         for heartbeat in self._heartbeats:
             self._beats.register(heartbeat)
 
+    def check_mode(self, id: str) -> None:
+        """Raise `ConfigError` with the nearest name when there is no such mode."""
+        self._blueprint.mode(id)
+
     def pause(self) -> None:
         """Rest at the next safe boundary; open runs can be resumed, here or elsewhere."""
         self._open().dispatcher.drain.pause()
