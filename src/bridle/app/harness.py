@@ -24,6 +24,7 @@ from bridle.app.session import Session
 from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
 from bridle.app.workspace import Workspace, file_tools, open_checkpoints, workspace_checks
+from bridle.checks.plan import CheckPlan
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
 from bridle.models.breaker import Breakers
@@ -69,7 +70,7 @@ class Harness:
         workspace_tools: Callable[[Workplace], Sequence[Tool]] | None = None,
         permissions: Rules | Policy | None = None,
         limits: Limits | None = None,
-        checks: bool = False,
+        checks: bool | CheckPlan | None = None,
         heartbeats: Sequence[Heartbeat] = (),
         disable_builtin_tools: Sequence[str] = (),
         resolve_model: ResolveModel | None = None,
@@ -110,7 +111,7 @@ class Harness:
             policy=_policy(permissions, str(place.root) if place is not None else None),
             limits=limits or Limits(),
             state=StateShape(state),
-            checks=workspace_checks(place) if checks and place is not None else None,
+            checks=workspace_checks(place, _plan(checks)) if checks and place else None,
             card=Cards(place),
             snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
             model_auth=model_auth,
@@ -160,6 +161,10 @@ class Harness:
         self._beats = Heartbeats(clock, self._tasks.group)
         for heartbeat in self._heartbeats:
             self._beats.register(heartbeat)
+
+    def check_mode(self, id: str) -> None:
+        """Raise `ConfigError` with the nearest name when there is no such mode."""
+        self._blueprint.mode(id)
 
     def pause(self) -> None:
         """Rest at the next safe boundary; open runs can be resumed, here or elsewhere."""
@@ -253,6 +258,10 @@ class Harness:
         store, artefacts = open_store(given or default_store(), clock)
         self._close = store.close
         return store, artefacts
+
+
+def _plan(checks: bool | CheckPlan | None) -> CheckPlan:
+    return checks if isinstance(checks, CheckPlan) else CheckPlan()
 
 
 def _policy(given: Rules | Policy | None, root: str | None) -> Policy:

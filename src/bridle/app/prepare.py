@@ -124,7 +124,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         return RequestHead(
             system=system,
             tools=tools.specs,
-            settings=tuning.settings(output_schema=agent.output_schema),
+            settings=tuning.settings(output_schema=None if kind else agent.output_schema),
             history=tuning.history,
         )
 
