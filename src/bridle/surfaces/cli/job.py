@@ -15,7 +15,7 @@ from bridle.surfaces.cli.render import result_json
 from bridle.surfaces.cli.signals import Signals
 from bridle.surfaces.cli.stepping import OneStep
 from bridle.types.base import Fixed
-from bridle.types.events import AnyEvent, encode_event
+from bridle.types.events import AnyEvent, ModelFellBack, encode_event
 
 if TYPE_CHECKING:
     from bridle.app.harness import Harness
@@ -76,7 +76,8 @@ async def do(options: RunOptions, job: Job) -> int:
         shown = progress is not None and sys.stdout.isatty() and progress.streamed == result.text
         if result.text and not shown:
             data(result.text)
-        closing(result, files, rests=rests, unchecked=_unchecked(coding, summary))
+        unchecked = _unchecked(coding, summary)
+        closing(result, files, rests=rests, unchecked=unchecked, model=summary.model)
         return code
     line = result_json(summary, result, code=code, files=files)
     json_line({"type": "result", **line} if job.format == "stream-json" else line)
@@ -125,7 +126,7 @@ async def _begin(session: Session, job: Job, coding: Coding) -> str:
 
 
 def _progress(job: Job, coding: Coding) -> Progress | None:
-    """What a person at a terminal sees; a pipe gets the result and nothing else."""
+    """What a person at a terminal sees; a pipe gets the result and warnings."""
     if job.format != "text" or not sys.stderr.isatty():
         return None
     from bridle.surfaces.cli.progress import Progress
@@ -138,6 +139,8 @@ def _listen(session: Session, job: Job, progress: Progress | None, step: OneStep
         session.events.subscribe(_stream)
     if progress is not None:
         session.events.subscribe(progress)
+    elif job.format == "text":
+        session.events.subscribe(_warn)
     if job.single_step:
         session.events.subscribe(step)
 
@@ -145,6 +148,12 @@ def _listen(session: Session, job: Job, progress: Progress | None, step: OneStep
 def _stream(event: AnyEvent) -> None:
     sys.stdout.buffer.write(encode_event(event) + b"\n")
     sys.stdout.flush()
+
+
+def _warn(event: AnyEvent) -> None:
+    """What also a log should say: another model answers than the one that was asked for."""
+    if isinstance(event, ModelFellBack):
+        talk(f"{event.to_model} answers instead: {event.why}")
 
 
 def _unchecked(coding: Coding, summary: RunSummary) -> str | None:
