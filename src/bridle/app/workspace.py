@@ -85,8 +85,7 @@ def open_checkpoints(place: Workplace) -> Checkpoints | None:
         return None
     from bridle.sandbox.checkpoints import Checkpoints
 
-    state = state_directory() / "checkpoints"
-    return Checkpoints(str(place.root), state=str(state), processes=place.processes)
+    return Checkpoints(str(place.root), state=str(state_directory()), processes=place.processes)
 
 
 def workspace_checks(place: Workplace, config: CheckPlan) -> ProjectChecks:
