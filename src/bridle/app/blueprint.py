@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bridle.app.builtin import BuiltinTools, Shelf
 from bridle.app.cards import Cards
 from bridle.app.config import Agent, Mode, RequestContext
 from bridle.app.parts.state import StateShape
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from bridle.types.permissions import Policy
 
 ResolveModel = Callable[[str], Model | Awaitable[Model]]
-Tools = Sequence[Tool] | Callable[[RequestContext], Sequence[Tool]]
+Tools = Sequence[Tool | str] | Callable[[RequestContext], Sequence[Tool | str]]
 
 
 class Blueprint(Fixed, frozen=True, kw_only=True):
@@ -42,7 +43,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     model: str | None = None
     default_model: Callable[[], str | None] = lambda: None
     tools: Tools = ()
-    builtin: Sequence[Tool] = ()
+    builtin: Shelf = msgspec.field(default_factory=lambda: Shelf((), {}, BuiltinTools()))
     subagents: Sequence[Subagent] = ()
     limits: Limits = msgspec.field(default_factory=Limits)
     state: StateShape = msgspec.field(default_factory=lambda: StateShape(None))
@@ -57,6 +58,11 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_modes(self.modes)
+        agents = [mode.agent.tools for mode in self.modes if isinstance(mode.agent, Agent)]
+        shared = () if callable(self.tools) else self.tools
+        for given in (tool for tools in (*agents, shared) for tool in tools):
+            if isinstance(given, str):
+                self.builtin.named(given)
 
     @property
     def default_mode(self) -> Mode:
@@ -113,11 +119,12 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         return ToolSet(self.agent_tools(agent, state))
 
     def _own_tools(self, agent: Agent[Any, Any], state: ThreadState) -> list[Tool]:
-        given = self.tools
         mode = self.mode(state.mode_id)
-        shared = given(self.context(state, mode, {})) if callable(given) else given
+        more = self.tools
+        shared = more(self.context(state, mode, {})) if callable(more) else more
         tools: dict[str, Tool] = {}
-        for tool in (*agent.tools, *shared, *self.builtin):
+        for given in (*agent.tools, *shared, *self.builtin.offered):
+            tool = self.builtin.named(given) if isinstance(given, str) else given
             tools.setdefault(tool.name, tool)
         return [tool for tool in tools.values() if tool.name not in self.policy.removed]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bridle.app.builtin import BuiltinTools
 from bridle.app.config import Agent
 from bridle.app.harness import Harness
 from bridle.app.layers import read_layers
@@ -115,6 +116,7 @@ def build_coding(options: RunOptions) -> Coding:
         resource_id=resource_of(root),
         workspace=workspace if compiled.tools else None,
         workspace_tools=_extra_tools(chosen.id, options),
+        builtin_tools=_builtin(ruling.spec),
         permissions=policy,
         limits=compiled.limits.within(options.limits),
         checks=_checks(compiled, options),
@@ -128,6 +130,14 @@ def build_coding(options: RunOptions) -> Coding:
         fail_on_error=compiled.checks.fail_on_error,
         finds_checks=_checks(compiled, options) is not None and compiled.checks.find,
     )
+
+
+def _builtin(spec: HarnessSpec) -> BuiltinTools:
+    """A flavor without tools has none at all; otherwise those that the spec names."""
+    if spec.flavor == "no_tool":
+        return BuiltinTools(disabled=("*",))
+    given = spec.tools
+    return BuiltinTools(enabled=given.enabled, disabled=given.disabled, search_url=given.search_url)
 
 
 def unchecked(root: Path) -> str | None:

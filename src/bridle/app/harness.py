@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
+import msgspec
 
 from bridle.app.attachment import Attachment, Engine
 from bridle.app.blueprint import Blueprint, ResolveModel, Tools
-from bridle.app.builtin import builtin_tools, check_names
+from bridle.app.builtin import BuiltinTools, Shelf, plain_tools
 from bridle.app.cards import Cards
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.heartbeats import Heartbeats
 from bridle.app.models import model_registry
+from bridle.app.optional import Outside
 from bridle.app.parts.state import StateShape
 from bridle.app.paths import default_store, state_directory
 from bridle.app.prepare import Preparer
@@ -73,6 +75,7 @@ class Harness:
         checks: bool | CheckPlan | None = None,
         heartbeats: Sequence[Heartbeat] = (),
         disable_builtin_tools: Sequence[str] = (),
+        builtin_tools: BuiltinTools | None = None,
         resolve_model: ResolveModel | None = None,
         model_auth: Callable[[str], Any] | None = None,
         model_use_counts: Mapping[str, int] | None = None,
@@ -80,7 +83,6 @@ class Harness:
         ports: Ports | None = None,
     ) -> None:
         check_kinds(subagents)
-        check_names(disable_builtin_tools)
         if (agent is None) == (not modes):
             raise ConfigError("Give an agent or modes, one of the two.")
         if checks and workspace is None:
@@ -93,6 +95,12 @@ class Harness:
         self._heartbeats = tuple(heartbeats)
         place = workspace.place() if workspace is not None else None
         self._checkpoints = open_checkpoints(place) if place is not None else None
+        policy = _policy(permissions, workspace)
+        self._outside = Outside(
+            place=place,
+            policy=policy,
+            search_url=builtin_tools.search_url if builtin_tools is not None else None,
+        )
         registry = _lazy_registry(lambda: nullcontext(self.store))
         self._blueprint = Blueprint(
             modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
@@ -102,13 +110,14 @@ class Harness:
             model=model,
             fallbacks=tuple(fallbacks),
             tools=tools,
-            builtin=(
-                *(file_tools(place) if place is not None else ()),
-                *(workspace_tools(place) if place is not None and workspace_tools else ()),
-                *builtin_tools(disabled=disable_builtin_tools),
+            builtin=Shelf(
+                (*(file_tools(place) if place is not None else ()), *plain_tools()),
+                self._outside.makers(),
+                _choice(builtin_tools, disable_builtin_tools),
+                always=workspace_tools(place) if place is not None and workspace_tools else (),
             ),
             subagents=tuple(subagents),
-            policy=_policy(permissions, str(place.root) if place is not None else None),
+            policy=policy,
             limits=limits or Limits(),
             state=StateShape(state),
             checks=workspace_checks(place, _plan(checks)) if checks and place else None,
@@ -264,15 +273,23 @@ def _plan(checks: bool | CheckPlan | None) -> CheckPlan:
     return checks if isinstance(checks, CheckPlan) else CheckPlan()
 
 
-def _policy(given: Rules | Policy | None, root: str | None) -> Policy:
+def _policy(given: Rules | Policy | None, workspace: Workspace | None) -> Policy:
     if isinstance(given, Policy):
         return given
-    return policy_of(
+    policy = policy_of(
         given or Rules(),
-        root=root,
+        root=str(workspace.root) if workspace is not None else None,
         home=str(Path.home()),
         state_dir=str(state_directory()),
     )
+    if workspace is None or not workspace.allowed_hosts:
+        return policy
+    return msgspec.structs.replace(policy, hosts=tuple(workspace.allowed_hosts))
+
+
+def _choice(given: BuiltinTools | None, disabled: Sequence[str]) -> BuiltinTools:
+    choice = given or BuiltinTools()
+    return msgspec.structs.replace(choice, disabled=(*choice.disabled, *disabled))
 
 
 def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[], str | None]:

@@ -11,6 +11,7 @@ from bridle.spec.base import Amount, Positive, Section
 from bridle.spec.checks import ChecksSection
 from bridle.spec.context import ContextSection
 from bridle.spec.observability import ObservabilitySection
+from bridle.spec.tools import ToolsSection
 from bridle.types.permissions import Permission
 
 
@@ -79,6 +80,7 @@ class HarnessSpec(Section, frozen=True, kw_only=True):
     flavor: Literal["coding", "no_tool"] = "coding"
     model_policy: ModelPolicy = ModelPolicy()
     execution_policy: ExecutionPolicy = ExecutionPolicy()
+    tools: ToolsSection = ToolsSection()
     limits: LimitsSection = LimitsSection()
     context: ContextSection = ContextSection()
     checks: ChecksSection = ChecksSection()

@@ -104,7 +104,7 @@ def text_of(page: Fetched, kind: str, *, raw: bool) -> tuple[str, str]:
     from bridle.tools.web.charset import decode
     from bridle.tools.web.readable import readable
 
-    text = decode(page.body, page.content_type)
+    text = decode(page.body, page.content_type, cut=page.cut)
     if raw or kind not in ("text/html", "application/xhtml+xml"):
         return "", text
     return readable(text, base=page.url)

@@ -16,8 +16,8 @@ NOT_FOR_TEXT = frozenset(
     {
         "idna",
         "punycode",
-        "unicode_escape",
-        "raw_unicode_escape",
+        "unicode-escape",
+        "raw-unicode-escape",
         "undefined",
         "utf-7",
         "mbcs",
@@ -33,8 +33,11 @@ _META = lazy(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECA
 _XML = lazy(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]+)")
 
 
-def decode(body: bytes, content_type: str) -> str:
-    """Decode a body: a byte order mark, the header, the page itself, UTF-8, else Windows-1252."""
+def decode(body: bytes, content_type: str, *, cut: bool = False) -> str:
+    """Decode a body: a byte order mark, the header, the page itself, UTF-8, else Windows-1252.
+
+    One that was `cut` may end in the middle of a character.
+    """
     for mark, name in BOMS:
         if body.startswith(mark):
             return body.removeprefix(codecs.BOM_UTF8).decode(name, "replace")
@@ -49,7 +52,7 @@ def decode(body: bytes, content_type: str) -> str:
         if codec is not None:
             return body.decode(codec, "replace")
     try:
-        return _whole(body).decode("utf-8")
+        return (_whole(body) if cut else body).decode("utf-8")
     except UnicodeDecodeError:
         return body.decode("cp1252", "replace")
 
@@ -63,7 +66,7 @@ def _codec(label: str | None) -> str | None:
         "".encode(found.name)  # refuses codecs from bytes to bytes, such as zlib
     except (LookupError, UnicodeError, ValueError):
         return None
-    if found.name in NOT_FOR_TEXT:
+    if found.name.replace("_", "-") in NOT_FOR_TEXT:
         return None
     return LEGACY.get(found.name, found.name)
 
