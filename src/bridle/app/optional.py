@@ -31,12 +31,19 @@ class Outside(Fixed, frozen=True, kw_only=True):
         """How each tool is made, by its name."""
         return {
             "web_fetch": self._web_fetch,
+            "web_search": self._web_search,
         }
 
     def _web_fetch(self) -> Tool:
         from bridle.tools.builtin.web_fetch import web_fetch_tool
 
         return web_fetch_tool(self._reach(), environ=os.environ)
+
+    def _web_search(self) -> Tool:
+        from bridle.tools.builtin.web_search import endpoint, web_search_tool
+
+        place = endpoint(os.environ, self.search_url)
+        return web_search_tool(place, self._reach(), environ=os.environ)
 
     def _reach(self) -> Reach:
         from bridle.tools.web.reach import Reach
