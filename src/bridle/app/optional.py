@@ -32,6 +32,7 @@ class Outside(Fixed, frozen=True, kw_only=True):
         return {
             "web_fetch": self._web_fetch,
             "web_search": self._web_search,
+            "codebase_search": self._codebase_search,
         }
 
     def _web_fetch(self) -> Tool:
@@ -44,6 +45,11 @@ class Outside(Fixed, frozen=True, kw_only=True):
 
         place = endpoint(os.environ, self.search_url)
         return web_search_tool(place, self._reach(), environ=os.environ)
+
+    def _codebase_search(self) -> Tool:
+        from bridle.tools.builtin.codebase_search import codebase_search_tool
+
+        return codebase_search_tool(self._workplace("codebase_search"))
 
     def _reach(self) -> Reach:
         from bridle.tools.web.reach import Reach
