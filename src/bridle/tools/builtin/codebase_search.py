@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -12,18 +13,19 @@ from bridle.tools.define import Tool, tool
 
 if TYPE_CHECKING:
     from bridle.tools.builtin.workspace import Workplace
-    from bridle.tools.codesearch.index import Index, Scored
+    from bridle.tools.codesearch.corpus import Corpus
     from bridle.tools.codesearch.places import Place
+    from bridle.tools.codesearch.rank import Query
 
-INDEX_SECONDS = 90.0
-TIMEOUT = 150.0
+SCAN_SECONDS = 60.0
+TIMEOUT = 120.0
 MAX_RESULTS = 30
-CANDIDATES = 3
+CANDIDATES = 2
 """How many files are looked into for each result."""
 
 
 def codebase_search_tool(place: Workplace) -> Tool:
-    """Build the tool for a workspace; its index lives as long as the tool."""
+    """Build the tool for a workspace; what it has read lives as long as the tool."""
     search = Search(place)
 
     @tool(
@@ -47,18 +49,17 @@ def codebase_search_tool(place: Workplace) -> Tool:
 
 
 class Search:
-    """The index of a workspace, and how its answers are written."""
+    """The files of a workspace, and how answers about them are written."""
 
     def __init__(self, place: Workplace) -> None:
         self._place = place
-        self._index: Index | None = None
+        self._corpus: Corpus | None = None
         self._lock = Lock()
 
     def find(self, query: str, start: str, limit: int) -> str:
         """The best places for a query below a directory."""
-        from pathlib import Path
-
-        from bridle.tools.codesearch.index import Index
+        from bridle.tools.codesearch.corpus import Corpus
+        from bridle.tools.codesearch.rank import Query
         from bridle.tools.codesearch.words import query_words
 
         asked = query_words(query)
@@ -68,38 +69,31 @@ class Search:
                 hint="Name what the code does or what it is called, such as 'retry delay'.",
                 kind="invalid_arguments",
             )
-        root = str(self._place.root)
         if not Path(start).exists():
             raise ToolError(f"There is nothing at {start!r}.", kind="not_found")
-        below = "" if start == root else start.removeprefix(root).strip("/")
+        question = Query(asked)
         with self._lock:
-            self._index = self._index or Index(root)
-            complete = self._index.update(start, seconds=INDEX_SECONDS)
-            files = self._index.rank(asked, below=below, limit=limit * CANDIDATES)
-            found = self._places(self._index, files, asked)
-            notes = _notes(self._index, complete=complete)
-        shown = [place.shown() for place in found[:limit]]
-        return "\n\n".join([*(shown or ["(nothing found)"]), *notes])
+            corpus = self._corpus = self._corpus or Corpus(str(self._place.root))
+            files = corpus.files(start, seconds=SCAN_SECONDS)
+            best = question.rank(files, limit=limit * CANDIDATES)
+            left_out = corpus.left_out
+        found: list[Place] = []
+        for scored in best:
+            found += self._places(scored.path, question, scored.score)
+        found.sort(key=lambda place: (-place.score, place.path, place.line))
+        shown = [place.shown() for place in found[:limit]] or ["(nothing found)"]
+        if left_out:
+            shown.append(f"({left_out} files were left out; name a path to search in them)")
+        return "\n\n".join(shown)
 
-    def _places(self, index: Index, files: list[Scored], asked: tuple[str, ...]) -> list[Place]:
-        from bridle.tools.codesearch.index import MAX_FILE_BYTES
+    def _places(self, path: str, question: Query, score: float) -> list[Place]:
+        """The places in a file, read again by the rules of the workspace."""
+        from bridle.tools.codesearch.corpus import MAX_FILE_BYTES
         from bridle.tools.codesearch.places import places
 
-        found: list[Place] = []
-        for scored in files:
-            try:
-                body, _ = self._place.files.read(scored.path, limit=MAX_FILE_BYTES)
-            except ToolError:  # hidden, or gone since it was listed
-                continue
-            text = body.decode("utf-8", "replace")
-            found += places(scored.path, text, asked, index.weight, scored.score)
-        return sorted(found, key=lambda place: (-place.score, place.path, place.line))
-
-
-def _notes(index: Index, *, complete: bool) -> list[str]:
-    notes: list[str] = []
-    if not complete:
-        notes.append(f"(only {index.size} files were read in time; ask again to go on)")
-    if index.left_out:
-        notes.append(f"({index.left_out} files were left out; name a path to search in them)")
-    return notes
+        try:
+            body, _ = self._place.files.read(path, limit=MAX_FILE_BYTES)
+        except ToolError:  # hidden, or gone since it was listed
+            return []
+        text = body.decode("utf-8", "replace")
+        return places(path, text, question.words, question.weights, score)

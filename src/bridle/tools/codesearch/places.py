@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bridle.tools.codesearch.rank import TESTS, is_test
 from bridle.tools.codesearch.symbols import Symbol, symbols
 from bridle.tools.codesearch.words import parts, words
 from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
 
 PER_FILE = 3
 SNIPPET = 6
@@ -37,7 +38,7 @@ class Place(Fixed, frozen=True):
 
 
 def places(
-    path: str, text: str, asked: Sequence[str], weight: Callable[[str], float], base: float
+    path: str, text: str, asked: Sequence[str], weights: Mapping[str, float], base: float
 ) -> list[Place]:
     """The best places of a file; `base` is what the file as a whole is worth."""
     lines = text.splitlines()
@@ -52,7 +53,7 @@ def places(
             continue
         symbol = around[number]
         worth.setdefault(symbol, set()).update(held)
-        score = sum(weight(word) for word in held)
+        score = sum(weights[word] for word in held)
         if symbol not in best or score > best[symbol][0]:
             best[symbol] = (score, number)
     for symbol in known:
@@ -61,14 +62,15 @@ def places(
             worth.setdefault(symbol, set()).update(named)
             best[symbol] = (best.get(symbol, (0.0, symbol.line))[0], symbol.line)
     found: list[Place] = []
+    factor = TESTS if is_test(path) and "test" not in wanted else 1.0
     for symbol, (_, number) in best.items():
-        score = sum(weight(word) for word in worth[symbol])
+        score = base / 4 + sum(weights[word] for word in worth[symbol])
         if symbol is not None:
-            score += NAMED * sum(weight(word) for word in set(parts_of(symbol.name)) & wanted)
+            score += NAMED * sum(weights[word] for word in set(parts_of(symbol.name)) & wanted)
         snippet = tuple(lines[number - 1 : number - 1 + SNIPPET])
-        found.append(Place(path, number, base + score, symbol, snippet))
+        found.append(Place(path, number, score * factor, symbol, snippet))
     found.sort(key=lambda place: (-place.score, place.line))
-    return found[:PER_FILE] or [Place(path, 1, base, None, tuple(lines[:SNIPPET]))]
+    return found[:PER_FILE] or [Place(path, 1, base / 4, None, tuple(lines[:SNIPPET]))]
 
 
 def parts_of(name: str) -> tuple[str, ...]:

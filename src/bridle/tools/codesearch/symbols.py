@@ -44,11 +44,6 @@ def symbols(path: str, text: str) -> list[Symbol]:
     return _lines(text)
 
 
-def defined_names(text: str) -> list[str]:
-    """The names that a text seems to define, quickly."""
-    return [found["name"] for found in _DEFINITION.finditer(text)]
-
-
 @cache
 def _python() -> Any:
     """A parser for Python; None where its grammar is not installed (extra `search`)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from bridle.types.regex import lazy
 
@@ -39,15 +38,6 @@ def _stem(word: str) -> str:
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-1]
     return word
-
-
-def count_words(text: str) -> Counter[str]:
-    """How often each word occurs in a text."""
-    found: Counter[str] = Counter()
-    for identifier, times in Counter(_IDENTIFIER.findall(text)).items():
-        for word in parts(identifier):
-            found[word] += times
-    return found
 
 
 def words(text: str) -> set[str]:
