@@ -19,7 +19,7 @@ from pathlib import Path
 from bridle import Workspace
 from bridle.tools.builtin.codebase_search import Search
 
-WORDS = "get set file name user parse token cache retry delay index store event node path".split()
+WORDS = ("get", "set", "file", "name", "user", "parse", "token", "cache", "retry", "delay", "index")
 RARE = [f"rare{a}{b}" for a in "abcdefgh" for b in "klmnopqr"]
 
 

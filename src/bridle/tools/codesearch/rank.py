@@ -23,13 +23,15 @@ IN_PATH = 3
 TESTS = 0.7
 """What a test file counts, unless tests are asked for."""
 
-MOST = 20
-"""Occurrences of a word in a file that are counted; more would change no rank."""
+MOST = 8
+"""Occurrences of a word in a file that are counted; more would hardly change a rank."""
 
-_DEFINES = lazy(
-    rb"(?:def|class|function\*?|func|fn|struct|interface|enum|trait|type|module|namespace|object|"
-    rb"record|protocol|const|let|var|sub|impl)\s+(?:\([^)\n]{0,80}\)\s*)?\w*$"
-)
+_KEYWORDS = (
+    b"def", b"class", b"function", b"func", b"fn", b"struct", b"interface", b"enum", b"trait",
+    b"type", b"module", b"namespace", b"object", b"record", b"protocol", b"const", b"let", b"var",
+    b"sub", b"impl",
+)  # fmt: skip
+_NAME = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 BEFORE = 60
 _TEST = lazy(r"(^|/)(tests?|specs?|__tests__)/|(^|/)test_|[._]test\.|\.spec\.")
 
@@ -108,10 +110,18 @@ class Needle:
         at = lower.find(self.text)
         while at >= 0 and counted < MOST:
             if _begins(body, at) and self._end.match(body, at + size):
-                before = body[max(0, at - BEFORE) : at]
-                counted += IN_DEFINITION if _DEFINES.search(before) else 1
+                counted += IN_DEFINITION if _defines(body[max(0, at - BEFORE) : at]) else 1
             at = lower.find(self.text, at + size)
         return counted
+
+
+def _defines(before: bytes) -> bool:
+    """Whether a name is defined after this, the receiver of a Go method included."""
+    head = before.rstrip(_NAME)
+    if not head.endswith((b" ", b"\t")):
+        return False
+    head = head.rstrip()
+    return head.endswith(_KEYWORDS) or (head.endswith(b")") and b"func (" in head)
 
 
 def _begins(body: bytes, at: int) -> bool:
