@@ -7,7 +7,6 @@ from bridle._version import __version__
 
 TYPE_CHECKING = False  # as in typing, which would cost a third of `bridle --version`
 if TYPE_CHECKING:
-    from bridle.app.builtin import BuiltinTools
     from bridle.app.config import Agent, Heartbeat, Mode, Ports, RequestContext
     from bridle.app.content import FileInput
     from bridle.app.harness import Harness
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Agent": "bridle.app.config",
-    "BuiltinTools": "bridle.app.builtin",
     "FileInput": "bridle.app.content",
     "Heartbeat": "bridle.app.config",
     "Mode": "bridle.app.config",
@@ -51,7 +49,6 @@ _HOMES = {
 __all__ = [
     "Agent",
     "BridleError",
-    "BuiltinTools",
     "FileInput",
     "Harness",
     "Heartbeat",

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-from bridle import Agent, BuiltinTools, Harness, Workspace
-from bridle.app.coding import RunOptions, build_coding
+from bridle import Agent, Harness, Workspace
 from bridle.errors import ConfigError
 from bridle.testing import ScriptedModel, says
 from support.cli import Bridle
@@ -34,66 +32,15 @@ async def test_an_agent_names_what_it_wants_beside_the_default(opened, model, tm
     assert "web_search" not in names
 
 
-@pytest.mark.parametrize(
-    ("choice", "expected"),
-    [
-        ({"enabled": ["read_file", "web_*"]}, {"read_file", "web_fetch", "web_search"}),
-        ({"enabled": ["shell"]}, {"bash"}),
-        ({"enabled": ["web_*"], "disabled": ["web_s*"]}, {"web_fetch"}),
-        ({"disabled": ["*"]}, set()),
-    ],
-)
-async def test_globs_say_which_are_the_only_ones(opened, model, tmp_path, choice, expected):
-    options = {"workspace": Workspace(tmp_path), "builtin_tools": BuiltinTools(**choice)}
-    assert set(await offered(model, opened, **options)) == expected
-
-
-async def test_default_stands_for_the_default_ones(opened, model, tmp_path):
-    plain = await offered(model, opened, workspace=Workspace(tmp_path))
-    more = BuiltinTools(enabled=["default", "web_fetch"], disabled=["bash"])
-    names = await offered(model, opened, workspace=Workspace(tmp_path), builtin_tools=more)
-    assert names == [*(name for name in plain if name != "bash"), "web_fetch"]
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"agent": Agent("x", tools=["web_fetsh"])},
-        {"agent": Agent("x"), "tools": ["web_fetsh"]},
-        {"agent": Agent("x"), "builtin_tools": BuiltinTools(enabled=["web_fetsh"])},
-        {"agent": Agent("x"), "disable_builtin_tools": ["web_fetsh"]},
-    ],
-)
-def test_an_unknown_name_is_an_error_with_the_nearest_one(wrong):
+def test_an_unknown_name_is_an_error_with_the_nearest_one():
     with pytest.raises(ConfigError, match="Did you mean 'web_fetch'"):
-        Harness(**wrong)
+        Harness(agent=Agent("x", tools=["web_fetsh"]))
 
 
-def test_what_is_disabled_cannot_be_named():
-    with pytest.raises(ConfigError, match="disabled"):
-        Harness(agent=Agent("x", tools=["web_fetch"]), disable_builtin_tools=["web_*"])
-
-
-def test_what_works_in_a_workspace_says_so():
-    with pytest.raises(ConfigError, match="workspace"):
+def test_what_works_in_a_workspace_is_not_there_without_one(tmp_path):
+    with pytest.raises(ConfigError, match="codebase_search"):
         Harness(agent=Agent("x", tools=["codebase_search"]))
-
-
-def spec_names(tmp_path: Path, text: str) -> set[str]:
-    (tmp_path / "harness.yaml").write_text(f"version: 1\nname: t\n{text}")
-    (tmp_path / "script.yaml").write_text("- says: hi\n")
-    options = RunOptions(cwd=tmp_path, model=f"scripted/{tmp_path}/script.yaml")
-    return {tool.name for tool in build_coding(options).harness._blueprint.builtin.offered}
-
-
-def test_a_spec_chooses(tmp_path):
-    assert not OPTIONAL & spec_names(tmp_path, "")
-    chosen = spec_names(tmp_path, "tools: {enabled: [default, 'web_*'], disabled: [bash]}")
-    assert {"web_fetch", "web_search", "edit_file"} <= chosen
-    assert "bash" not in chosen
-    assert spec_names(tmp_path, "flavor: no_tool") == set()
-    with pytest.raises(ConfigError, match="Unknown built-in tool 'web_fech'"):
-        spec_names(tmp_path, "tools: {enabled: [web_fech]}")
+    Harness(agent=Agent("x", tools=["codebase_search"]), workspace=Workspace(tmp_path))
 
 
 SPEC = """\

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bridle import BuiltinTools, Rules, Workspace
+from bridle import Rules, Workspace
 from bridle.errors import ConfigError
 from bridle.testing import calls, says
 from bridle.tools.builtin.web_search import Endpoint, endpoint
@@ -25,7 +25,7 @@ async def search(opened, model, tmp_path, url, query="how & why", **args):
     async with opened(
         "web_search",
         workspace=Workspace(tmp_path),
-        builtin_tools=BuiltinTools(search_url=url),
+        search_url=url,
         permissions=Rules(tools={"web_search": "allow"}),
     ) as harness:
         session = await harness.session()
@@ -52,8 +52,7 @@ async def test_without_an_endpoint_the_answer_says_how_to_configure_one(opened, 
 
 async def test_the_host_of_the_endpoint_is_on_the_card(opened, model, server):
     model.plays(calls("web_search", query="x"), says("ok"))
-    choice = BuiltinTools(search_url=server.url("/s"))
-    async with opened("web_search", builtin_tools=choice) as harness:
+    async with opened("web_search", search_url=server.url("/s")) as harness:
         session = await harness.session()
         result = await session.send("go")
         assert result.pending[0].card["hosts"] == [server.host]

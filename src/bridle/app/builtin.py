@@ -1,4 +1,9 @@
-"""The built-in tools of a harness: the default ones, and those that are asked for by name."""
+"""The built-in tools: which there are, and which are offered without being named.
+
+What every request carries costs tokens in every request. So a harness offers what most tasks need;
+the others are built in as well and are offered when somebody names them, in `tools.enabled` of a
+spec or in `Agent(tools=["git_diff"])`.
+"""
 
 from __future__ import annotations
 
@@ -6,84 +11,141 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from bridle.errors import ConfigError, suggest
+from bridle.permissions.patterns import canonical
 from bridle.tools.builtin.ask_user import ask_user_tool
+from bridle.tools.builtin.names import (
+    BUILTIN_NAMES,
+    NAMED_NAMES,
+    NAMED_WORKSPACE_NAMES,
+    WORKSPACE_NAMES,
+)
 from bridle.tools.builtin.submit_plan import submit_plan_tool
 from bridle.tools.builtin.tasks import task_tools
-from bridle.tools.toolset import ALIASES
 from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from anyio.abc import TaskGroup
+
+    from bridle.app.outside import Outside
+    from bridle.tools.builtin.shells import Shells
+    from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
 
-DEFAULT = "default"
-"""In a list of tools: all that a harness has when nothing is said."""
+
+class Catalogue(Fixed, frozen=True, kw_only=True):
+    """The built-in tools of a harness: those offered, and by name those that may be asked for."""
+
+    offered: Sequence[Tool]
+    named: Mapping[str, Callable[[], Tool]]
+    shells: Shells | None = None
+
+    def find(self, name: str) -> Tool:
+        """A built-in tool by its name or another name of it."""
+        wanted = canonical(name)
+        for tool in self.offered:
+            if tool.name == wanted:
+                return tool
+        if wanted not in self.named:
+            known = [*(tool.name for tool in self.offered), *self.named]
+            raise ConfigError(suggest(name, known, what="built-in tool"))
+        return self.named[wanted]()
+
+    def matching(self, globs: Sequence[str]) -> list[Tool]:
+        """The tools that are not offered by themselves and that one of these globs names."""
+        names = [canonical(glob) for glob in globs]
+        return [
+            make()
+            for name, make in self.named.items()
+            if any(fnmatchcase(name, glob) for glob in names)
+        ]
 
 
-class BuiltinTools(Fixed, frozen=True, kw_only=True):
-    """Which built-in tools a harness offers, by name or glob; nothing said means the default ones.
+def catalogue(
+    place: Workplace | None,
+    *,
+    tasks: Callable[[], TaskGroup],
+    outside: Outside,
+    more: Sequence[Tool] = (),
+    disabled: Sequence[str] = (),
+) -> Catalogue:
+    """Build the tools of a harness; `tasks` is where what outlives a call lives."""
+    check_names(disabled)
+    left_out = {canonical(name) for name in disabled}
+    shells: Shells | None = None
+    tools: list[Tool] = []
+    if place is not None:
+        from bridle.tools.builtin.shells import Shells
 
-    `enabled` are the only ones then; `default` in it stands for those. `search_url` is where
-    `web_search` looks, unless the environment names another place.
-    """
-
-    enabled: Sequence[str] = ()
-    disabled: Sequence[str] = ()
-    search_url: str | None = None
-
-
-class Shelf:
-    """The built-in tools of one harness; the optional ones are made when they are first named."""
-
-    def __init__(
-        self,
-        tools: Iterable[Tool],
-        optional: Mapping[str, Callable[[], Tool]],
-        choice: BuiltinTools,
-        *,
-        always: Iterable[Tool] = (),
-    ) -> None:
-        self._made = {tool.name: tool for tool in tools}
-        self._optional = optional
-        self._default = tuple(self._made)
-        self._disabled = self._matching(choice.disabled)
-        chosen = self._matching(choice.enabled) if choice.enabled else self._default
-        self.offered: tuple[Tool, ...] = (
-            *(self.named(name) for name in chosen if name not in self._disabled),
-            *always,
-        )
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Every name that can be asked for."""
-        return tuple(dict.fromkeys((*self._default, *self._optional)))
-
-    def named(self, name: str) -> Tool:
-        """A tool by its name or alias; raises `ConfigError` where there is none."""
-        name = ALIASES.get(name, name)
-        if name in self._disabled:
-            raise ConfigError(f"The built-in tool {name!r} is disabled here.")
-        if name not in self._made:
-            make = self._optional.get(name)
-            if make is None:
-                raise ConfigError(suggest(name, self.names, what="built-in tool"))
-            self._made[name] = make()
-        return self._made[name]
-
-    def _matching(self, globs: Sequence[str]) -> tuple[str, ...]:
-        found: list[str] = []
-        for glob in globs:
-            if glob == DEFAULT:
-                found += self._default
-                continue
-            matched = [name for name in self.names if fnmatchcase(name, ALIASES.get(glob, glob))]
-            if not matched:
-                raise ConfigError(suggest(glob, (*self.names, DEFAULT), what="built-in tool"))
-            found += matched
-        return tuple(dict.fromkeys(found))
+        shells = Shells(place, tasks)
+        tools += _workspace_tools(place, shells)
+    tools += [*more, ask_user_tool(), submit_plan_tool(), *task_tools()]
+    named = {**_named(place), **outside.makers()}
+    return Catalogue(
+        offered=tuple(tool for tool in tools if tool.name not in left_out),
+        named={name: make for name, make in named.items() if name not in left_out},
+        shells=shells,
+    )
 
 
-def plain_tools() -> tuple[Tool, ...]:
-    """The tools that need nothing but the conversation."""
-    return (ask_user_tool(), submit_plan_tool(), *task_tools())
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names that are not built in."""
+    known = (*BUILTIN_NAMES, *WORKSPACE_NAMES, *NAMED_NAMES, *NAMED_WORKSPACE_NAMES)
+    for name in names:
+        if canonical(name) not in known:
+            raise ConfigError(suggest(name, known, what="built-in tool"))
+
+
+def _workspace_tools(place: Workplace, shells: Shells) -> Sequence[Tool]:
+    from bridle.tools.builtin.bash import bash_tool
+    from bridle.tools.builtin.bash_session import bash_session_tool
+    from bridle.tools.builtin.edit_file import edit_file_tool, multi_edit_tool
+    from bridle.tools.builtin.grep import grep_tool
+    from bridle.tools.builtin.list_files import glob_tool, list_files_tool
+    from bridle.tools.builtin.read_file import read_file_tool
+    from bridle.tools.builtin.write_file import write_file_tool
+
+    return (
+        read_file_tool(place),
+        write_file_tool(place),
+        edit_file_tool(place),
+        multi_edit_tool(place),
+        list_files_tool(place),
+        glob_tool(place),
+        grep_tool(place),
+        bash_tool(place),
+        bash_session_tool(shells),
+    )
+
+
+def _named(place: Workplace | None) -> dict[str, Callable[[], Tool]]:
+    """What is made when it is asked for: the modules are not imported before."""
+    found: dict[str, Callable[[], Tool]] = {name: _maker(name) for name in NAMED_NAMES}
+    if place is not None:
+        for name in NAMED_WORKSPACE_NAMES:
+            found[name] = _maker(name, place)
+    return found
+
+
+def _maker(name: str, *arguments: Workplace) -> Callable[[], Tool]:
+    module = _MODULES.get(name, name)
+
+    def make() -> Tool:
+        from importlib import import_module
+
+        found = import_module(f"bridle.tools.builtin.{module}")
+        tool: Tool = getattr(found, f"{name}_tool")(*arguments)
+        return tool
+
+    return make
+
+
+_MODULES = {
+    "get_setting": "settings",
+    "update_setting": "settings",
+    "inspect_context": "inspecting",
+    "trace_tool_call": "inspecting",
+    "git_diff": "git_look",
+    "git_log": "git_look",
+}

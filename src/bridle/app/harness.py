@@ -12,12 +12,12 @@ import msgspec
 
 from bridle.app.attachment import Attachment, Engine
 from bridle.app.blueprint import Blueprint, ResolveModel, Tools
-from bridle.app.builtin import BuiltinTools, Shelf, plain_tools
+from bridle.app.builtin import catalogue
 from bridle.app.cards import Cards
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.heartbeats import Heartbeats
 from bridle.app.models import model_registry
-from bridle.app.optional import Outside
+from bridle.app.outside import Outside
 from bridle.app.parts.state import StateShape
 from bridle.app.paths import default_store, state_directory
 from bridle.app.prepare import Preparer
@@ -25,7 +25,7 @@ from bridle.app.scope import HostedTasks
 from bridle.app.session import Session
 from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
-from bridle.app.workspace import Workspace, file_tools, open_checkpoints, workspace_checks
+from bridle.app.workspace import Workspace, open_checkpoints, workspace_checks
 from bridle.checks.plan import CheckPlan
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
@@ -75,7 +75,7 @@ class Harness:
         checks: bool | CheckPlan | None = None,
         heartbeats: Sequence[Heartbeat] = (),
         disable_builtin_tools: Sequence[str] = (),
-        builtin_tools: BuiltinTools | None = None,
+        search_url: str | None = None,
         resolve_model: ResolveModel | None = None,
         model_auth: Callable[[str], Any] | None = None,
         model_use_counts: Mapping[str, int] | None = None,
@@ -95,11 +95,15 @@ class Harness:
         self._heartbeats = tuple(heartbeats)
         place = workspace.place() if workspace is not None else None
         self._checkpoints = open_checkpoints(place) if place is not None else None
+        self._tasks = HostedTasks()
         policy = _policy(permissions, workspace)
-        self._outside = Outside(
-            place=place,
-            policy=policy,
-            search_url=builtin_tools.search_url if builtin_tools is not None else None,
+        outside = Outside(place, policy, search_url=search_url, tasks=lambda: self._tasks.group)
+        self._catalogue = catalogue(
+            place,
+            tasks=lambda: self._tasks.group,
+            outside=outside,
+            more=workspace_tools(place) if place is not None and workspace_tools else (),
+            disabled=disable_builtin_tools,
         )
         registry = _lazy_registry(lambda: nullcontext(self.store))
         self._blueprint = Blueprint(
@@ -110,12 +114,7 @@ class Harness:
             model=model,
             fallbacks=tuple(fallbacks),
             tools=tools,
-            builtin=Shelf(
-                (*(file_tools(place) if place is not None else ()), *plain_tools()),
-                self._outside.makers(),
-                _choice(builtin_tools, disable_builtin_tools),
-                always=workspace_tools(place) if place is not None and workspace_tools else (),
-            ),
+            builtin=self._catalogue,
             subagents=tuple(subagents),
             policy=policy,
             limits=limits or Limits(),
@@ -127,7 +126,6 @@ class Harness:
             tuning=tuning,
             use_counts=model_use_counts or {},
         )
-        self._tasks = HostedTasks()
         self._engine: Engine | None = None
         self._close: Callable[[], Any] | None = None
         self._beats: Heartbeats | None = None
@@ -167,6 +165,8 @@ class Harness:
             next_delay=next_delay,
             tasks=self._tasks.group,
         )
+        if self._catalogue.shells is not None:
+            self._engine.journal.bus.subscribe(self._catalogue.shells.hear)
         self._beats = Heartbeats(clock, self._tasks.group)
         for heartbeat in self._heartbeats:
             self._beats.register(heartbeat)
@@ -285,11 +285,6 @@ def _policy(given: Rules | Policy | None, workspace: Workspace | None) -> Policy
     if workspace is None or not workspace.allowed_hosts:
         return policy
     return msgspec.structs.replace(policy, hosts=tuple(workspace.allowed_hosts))
-
-
-def _choice(given: BuiltinTools | None, disabled: Sequence[str]) -> BuiltinTools:
-    choice = given or BuiltinTools()
-    return msgspec.structs.replace(choice, disabled=(*choice.disabled, *disabled))
 
 
 def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[], str | None]:

@@ -11,7 +11,6 @@ from bridle.spec.base import Amount, Positive, Section
 from bridle.spec.checks import ChecksSection
 from bridle.spec.context import ContextSection
 from bridle.spec.observability import ObservabilitySection
-from bridle.spec.tools import ToolsSection
 from bridle.types.permissions import Permission
 
 
@@ -51,6 +50,14 @@ class ExecutionPolicy(Section, frozen=True, kw_only=True):
     allowed_hosts: list[str] = []
     categories: dict[str, str] = {}
     permissions: list[Permission] = []
+
+
+class ToolsSection(Section, frozen=True, kw_only=True):
+    """Which tools are offered: globs of names; `default` in `enabled` is what usually is."""
+
+    enabled: list[str] = []
+    disabled: list[str] = []
+    search_url: str | None = None
 
 
 class LimitsSection(Section, frozen=True, kw_only=True):
