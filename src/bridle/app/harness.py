@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
+import msgspec
 
 from bridle.app.attachment import Attachment, Engine
 from bridle.app.blueprint import Blueprint, ResolveModel, Tools
@@ -16,6 +17,7 @@ from bridle.app.cards import Cards
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.heartbeats import Heartbeats
 from bridle.app.models import model_registry
+from bridle.app.outside import Outside
 from bridle.app.parts.state import StateShape
 from bridle.app.paths import default_store, state_directory
 from bridle.app.prepare import Preparer
@@ -73,6 +75,7 @@ class Harness:
         checks: bool | CheckPlan | None = None,
         heartbeats: Sequence[Heartbeat] = (),
         disable_builtin_tools: Sequence[str] = (),
+        search_url: str | None = None,
         resolve_model: ResolveModel | None = None,
         model_auth: Callable[[str], Any] | None = None,
         model_use_counts: Mapping[str, int] | None = None,
@@ -93,9 +96,12 @@ class Harness:
         place = workspace.place() if workspace is not None else None
         self._checkpoints = open_checkpoints(place) if place is not None else None
         self._tasks = HostedTasks()
+        policy = _policy(permissions, workspace)
+        outside = Outside(place, policy, search_url=search_url, tasks=lambda: self._tasks.group)
         self._catalogue = catalogue(
             place,
             tasks=lambda: self._tasks.group,
+            outside=outside,
             more=workspace_tools(place) if place is not None and workspace_tools else (),
             disabled=disable_builtin_tools,
         )
@@ -110,7 +116,7 @@ class Harness:
             tools=tools,
             builtin=self._catalogue,
             subagents=tuple(subagents),
-            policy=_policy(permissions, str(place.root) if place is not None else None),
+            policy=policy,
             limits=limits or Limits(),
             state=StateShape(state),
             checks=workspace_checks(place, _plan(checks)) if checks and place else None,
@@ -267,15 +273,18 @@ def _plan(checks: bool | CheckPlan | None) -> CheckPlan:
     return checks if isinstance(checks, CheckPlan) else CheckPlan()
 
 
-def _policy(given: Rules | Policy | None, root: str | None) -> Policy:
+def _policy(given: Rules | Policy | None, workspace: Workspace | None) -> Policy:
     if isinstance(given, Policy):
         return given
-    return policy_of(
+    policy = policy_of(
         given or Rules(),
-        root=root,
+        root=str(workspace.root) if workspace is not None else None,
         home=str(Path.home()),
         state_dir=str(state_directory()),
     )
+    if workspace is None or not workspace.allowed_hosts:
+        return policy
+    return msgspec.structs.replace(policy, hosts=tuple(workspace.allowed_hosts))
 
 
 def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[], str | None]:
