@@ -96,6 +96,7 @@ def coding_harness(options: RunOptions) -> Harness:
         limits=compiled.limits.within(options.limits),
         checks=(compiled.checks or options.repair) and options.checks and compiled.tools,
         resolve_model=registry.resolve,
+        redact=compiled.redact,
     )
 
 

@@ -18,7 +18,7 @@ PACKAGE = str(Path(__file__).resolve().parent.parent)
 """Ourselves: what is installed editable may lie where commands see nothing, such as /tmp."""
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from bridle.ports.sandbox import Network
     from bridle.sandbox.checkpoints import Checkpoints
@@ -110,6 +110,8 @@ def file_tools(place: Workplace) -> Sequence[Tool]:
     )
 
 
-def workspace_checks(place: Workplace) -> ProjectChecks:
-    """The checks that are found in a workspace."""
-    return ProjectChecks(root=place.root, processes=place.processes, sandbox=place.sandbox)
+def workspace_checks(place: Workplace, hide: Callable[[str], str]) -> ProjectChecks:
+    """The checks that are found in a workspace; `hide` takes secrets out of what they say."""
+    return ProjectChecks(
+        root=place.root, processes=place.processes, sandbox=place.sandbox, hide=hide
+    )

@@ -9,7 +9,7 @@ from bridle.types.base import Fixed
 from bridle.types.events import CheckEnded, CheckStarted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from bridle.ports.processes import Processes
@@ -25,6 +25,7 @@ class ProjectChecks(Fixed, frozen=True, kw_only=True):
     processes: Processes
     sandbox: Sandbox
     given: Sequence[Check] = ()
+    hide: Callable[[str], str] = lambda text: text
 
     async def plan(self, run_id: str) -> tuple[CheckStarted, ...]:
         """Name the checks."""
@@ -42,7 +43,7 @@ class ProjectChecks(Fixed, frozen=True, kw_only=True):
             cwd=str(self.root),
             timeout=timeout,
         )
-        text = "\n".join((result.stdout, *result.notes))
+        text = self.hide("\n".join((result.stdout, *result.notes)))
         return CheckEnded(
             run_id=check.run_id,
             name=check.name,

@@ -48,6 +48,7 @@ class Compiled(Fixed, frozen=True, kw_only=True):
     network: Network
     checks: bool
     tools: bool
+    redact: tuple[str, ...] = ()
 
 
 def compile_spec(
@@ -77,6 +78,7 @@ def compile_spec(
         network=_network(spec),
         checks=spec.checks.enabled,
         tools=spec.flavor == "coding",
+        redact=tuple(spec.observability.redact),
     )
 
 

@@ -79,6 +79,16 @@ class ChecksSection(Section, frozen=True, kw_only=True):
     enabled: bool = False
 
 
+class ObservabilitySection(Section, frozen=True, kw_only=True):
+    """What is kept of runs, and what is not.
+
+    An entry of `redact` is the name of a variable in capitals, whose value is hidden, or a regular
+    expression: what it matches is hidden, or its group `secret` where it has one.
+    """
+
+    redact: list[str] = []
+
+
 class HarnessSpec(Section, frozen=True, kw_only=True):
     """A whole spec."""
 
@@ -90,4 +100,5 @@ class HarnessSpec(Section, frozen=True, kw_only=True):
     execution_policy: ExecutionPolicy = ExecutionPolicy()
     limits: LimitsSection = LimitsSection()
     checks: ChecksSection = ChecksSection()
+    observability: ObservabilitySection = ObservabilitySection()
     policy_tests: list[PolicyTest] = []
