@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from bridle.app.paths import default_store
+from bridle.app.secrets import configured, hiding
 from bridle.app.undo import Undo
 from bridle.app.wiring import open_store
 from bridle.app.workspace import Workspace, open_checkpoints
