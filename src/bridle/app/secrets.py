@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from bridle.errors import ConfigError
-from bridle.journal.redact import NOTHING_HIDDEN, Known, Redactor, forms, in_order, mark
+from bridle.journal.redact import (
+    NOTHING_HIDDEN,
+    VARIABLE,
+    Known,
+    Redactor,
+    expression,
+    forms,
+    in_order,
+    mark,
+)
 from bridle.types.regex import lazy
 from bridle.types.secrets import PLACEHOLDER, Secret
 
@@ -16,7 +24,6 @@ if TYPE_CHECKING:
 GIVEN = "BRIDLE_SECRET_"
 SHORTEST = 6
 _NAME = lazy(r"[A-Za-z][A-Za-z0-9_.-]{0,99}")
-_VARIABLE = lazy(r"[A-Z][A-Z0-9_]*")
 _TELLING = lazy(
     r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PWD|CREDENTIALS?|PAT)(?:_|$)"
 )
@@ -58,7 +65,7 @@ def hiding(
     ]  # fmt: skip
     if redact is None:
         return Redactor(known=in_order(known), shapes=False) if known else NOTHING_HIDDEN
-    variables = [entry for entry in redact if _VARIABLE.fullmatch(entry)]
+    variables = [entry for entry in redact if VARIABLE.fullmatch(entry)]
     known += _of_environment(environ, variables)
     return Redactor(
         known=in_order(known),
@@ -78,16 +85,3 @@ def _of_environment(environ: Mapping[str, str], named: Sequence[str]) -> Iterato
             and not name.startswith(GIVEN)
         ):
             yield Known(value, mark(name))
-
-
-def expression(entry: str) -> re.Pattern[str]:
-    """An expression of `observability.redact`; raises `ConfigError` for one that is none."""
-    try:
-        found = re.compile(entry)
-    except re.error as error:
-        raise ConfigError(
-            f"redact: {entry!r} is neither the name of a variable nor a regular expression: {error}"
-        ) from error
-    if found.match("") is not None:
-        raise ConfigError(f"redact: {entry!r} matches everything, also no text at all.")
-    return found

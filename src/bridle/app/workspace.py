@@ -20,6 +20,7 @@ PACKAGE = str(Path(__file__).resolve().parent.parent)
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from bridle.checks.plan import CheckPlan
     from bridle.ports.sandbox import Network
     from bridle.sandbox.checkpoints import Checkpoints
     from bridle.tools.define import Tool
@@ -110,8 +111,14 @@ def file_tools(place: Workplace) -> Sequence[Tool]:
     )
 
 
-def workspace_checks(place: Workplace, hide: Callable[[str], str]) -> ProjectChecks:
-    """The checks that are found in a workspace; `hide` takes secrets out of what they say."""
+def workspace_checks(
+    place: Workplace, config: CheckPlan, hide: Callable[[str], str]
+) -> ProjectChecks:
+    """The checks of a workspace; `hide` takes secrets out of what they say."""
     return ProjectChecks(
-        root=place.root, processes=place.processes, sandbox=place.sandbox, hide=hide
+        root=place.root,
+        processes=place.processes,
+        sandbox=place.sandbox,
+        config=config,
+        hide=hide,
     )

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from bridle.errors import ConfigError
 from bridle.journal.shapes import ANCHORS, OPENINGS, SHORTEST, SPACED, Shape
 from bridle.types.base import Fixed
 from bridle.types.content import File, Image, Thinking
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
@@ -23,7 +25,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SMALL = 20_000
 LONGEST_PLAIN = 256
-MARK = re.compile(r"\[redacted:[A-Za-z0-9_-]+\]")
+VARIABLE = lazy(r"[A-Z][A-Z0-9_]*")
+"""An entry of `redact` that names a variable; any other is an expression."""
+
+MARK = lazy(r"\[redacted:[A-Za-z0-9_-]+\]")
 
 
 def mark(name: str) -> str:
@@ -192,3 +197,16 @@ def in_order(found: Iterable[Known]) -> tuple[Known, ...]:
     """Without repetitions, the longest first: a value may be a part of another."""
     unique = {entry.text: entry for entry in reversed(list(found))}
     return tuple(sorted(unique.values(), key=lambda entry: (-len(entry.text), entry.text)))
+
+
+def expression(entry: str) -> re.Pattern[str]:
+    """An entry of `redact` that is an expression; raises `ConfigError` for one that is none."""
+    try:
+        found = re.compile(entry)
+    except re.error as error:
+        raise ConfigError(
+            f"redact: {entry!r} is neither the name of a variable nor a regular expression: {error}"
+        ) from error
+    if found.match("") is not None:
+        raise ConfigError(f"redact: {entry!r} matches everything, also no text at all.")
+    return found
