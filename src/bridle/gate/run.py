@@ -46,7 +46,8 @@ class Runner(Fixed, frozen=True, kw_only=True):
         live = Live(self.redactor, scope)
         bracket = Bracket(self.snapshots, state.facts)
         await bracket.open()
-        outcome = self.redactor.value(await self._outcome(state, live.scope()))
+        inner = msgspec.structs.replace(live.scope(), clock=self.clock)
+        outcome = self.redactor.value(await self._outcome(state, inner))
         live.flush()
         checkpoint = await bracket.close(state.call.id, scope.run_id)
         if isinstance(outcome, Suspended):

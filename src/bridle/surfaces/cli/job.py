@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from bridle.app.coding import Coding, RunOptions, build_coding
+from bridle.app.resuming import with_open_model
 from bridle.errors import ConfigError, UserError
 from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.closing import closing
@@ -15,7 +16,7 @@ from bridle.surfaces.cli.render import result_json
 from bridle.surfaces.cli.signals import Signals
 from bridle.surfaces.cli.stepping import OneStep
 from bridle.types.base import Fixed
-from bridle.types.events import AnyEvent, ModelFellBack, encode_event
+from bridle.types.events import AnyEvent, ModelFellBack, Noted, encode_event
 
 if TYPE_CHECKING:
     from bridle.app.harness import Harness
@@ -41,6 +42,8 @@ class Job(Fixed, frozen=True, kw_only=True):
 
 async def do(options: RunOptions, job: Job) -> int:
     """Run a job to its end, or until it rests; returns the exit code."""
+    if job.task is None:
+        options = await with_open_model(options, job.thread)
     coding = build_coding(options)
     harness = coding.harness
     progress = _progress(job, coding)
@@ -151,9 +154,11 @@ def _stream(event: AnyEvent) -> None:
 
 
 def _warn(event: AnyEvent) -> None:
-    """What also a log should say: another model answers than the one that was asked for."""
+    """What also a log should say, such as a call of unknown outcome or another model."""
     if isinstance(event, ModelFellBack):
         talk(f"{event.to_model} answers instead: {event.why}")
+    elif isinstance(event, Noted):
+        talk(event.text)
 
 
 def _unchecked(coding: Coding, summary: RunSummary) -> str | None:
