@@ -63,7 +63,7 @@ def returned(events: list[Any]) -> list[ev.ToolReturned]:
 async def test_a_command_gets_the_value_and_nobody_else_sees_it(
     tmp_path: Path, command: str
 ) -> None:
-    shown = f"{command}; cat got; cat /proc/$PPID/cmdline /proc/$$/cmdline | tr '\\0' ' '"
+    shown = f"{command}\ncat got; cat /proc/$PPID/cmdline /proc/$$/cmdline | tr '\\0' ' '"
     _, events, text, model = await played(
         tmp_path, calls("bash", command=shown), secrets={"TOKEN": VALUE}
     )

@@ -118,21 +118,22 @@ def _ordinary() -> str:
     made = random.Random(1)
     names = [str(uuid.UUID(int=made.getrandbits(128))) for _ in range(500)]
     hashes = [hashlib.sha256(name.encode()).hexdigest() for name in names]
-    hashes += [hashlib.sha1(name.encode()).hexdigest() for name in names]  # noqa: S324
-    integrity = [f'"integrity": "sha512-{base64.b64encode(made.randbytes(64)).decode()}"' for _ in names]
+    hashes += [hashlib.sha1(name.encode()).hexdigest() for name in names]
+    integrity = [
+        f'"integrity": "sha512-{base64.b64encode(made.randbytes(64)).decode()}"' for _ in names
+    ]
     code = [
         "self.tokens = tokenize(key=lambda token: token.value, sig=inspect.signature(f))",
         "url = f'https://{user}:{password}@{host}/' ; x = 'https://user:password@host/path'",
         "https://example.org/?page=2&key=name&sort=asc  git@github.com:org/repo.git",
-        "task-list disk-usage risk-free ask-user: sk-SK, desk-top; eyJ is base64 of {\"",
+        'task-list disk-usage risk-free ask-user: sk-SK, desk-top; eyJ is base64 of {"',
         "Basic authentication is used. Bearer of bad news; basic-block-reordering pass",
         "API_KEY = os.environ['API_KEY']  # never write AKIA... keys into code",
         "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
         "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
     ]
     sources = [
-        path.read_text("utf-8", "replace")
-        for path in sorted(Path(os.__file__).parent.glob("*.py"))
+        path.read_text("utf-8", "replace") for path in sorted(Path(os.__file__).parent.glob("*.py"))
     ]
     return "\n".join((*names, *hashes, *integrity, *code, *sources))
 
