@@ -121,6 +121,7 @@ def build_coding(options: RunOptions) -> Coding:
         limits=compiled.limits.within(options.limits),
         checks=_checks(compiled, options),
         resolve_model=registry.resolve,
+        redact=compiled.redact,
     )
     told = (f"instructions: {', '.join(loaded.files)}",) if loaded.files else ()
     return Coding(

@@ -22,6 +22,7 @@ from bridle.app.parts.state import StateShape
 from bridle.app.paths import default_store, state_directory
 from bridle.app.prepare import Preparer
 from bridle.app.scope import HostedTasks
+from bridle.app.secrets import configured, hiding
 from bridle.app.session import Session
 from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from bridle.ports.store import Store
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
+    from bridle.types.secrets import Secret
 
 
 class Harness:
@@ -80,6 +82,8 @@ class Harness:
         model_auth: Callable[[str], Any] | None = None,
         model_use_counts: Mapping[str, int] | None = None,
         tuning: Callable[[str], Tuning] = tune,
+        secrets: Mapping[str, str | Secret] | None = None,
+        redact: Sequence[str] | None = (),
         ports: Ports | None = None,
     ) -> None:
         check_kinds(subagents)
@@ -106,6 +110,8 @@ class Harness:
             disabled=disable_builtin_tools,
         )
         registry = _lazy_registry(lambda: nullcontext(self.store))
+        known = configured(secrets, os.environ)
+        redactor = hiding(known, redact, os.environ)
         self._blueprint = Blueprint(
             modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
             resolve_model=resolve_model or (lambda name: registry().resolve(name)),
@@ -119,12 +125,16 @@ class Harness:
             policy=policy,
             limits=limits or Limits(),
             state=StateShape(state),
-            checks=workspace_checks(place, _plan(checks)) if checks and place else None,
+            checks=workspace_checks(place, _plan(checks), redactor.text)
+            if checks and place
+            else None,
             card=Cards(place),
             snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
             model_auth=model_auth,
             tuning=tuning,
             use_counts=model_use_counts or {},
+            secrets=known,
+            redactor=redactor,
         )
         self._engine: Engine | None = None
         self._close: Callable[[], Any] | None = None
