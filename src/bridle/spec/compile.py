@@ -10,6 +10,8 @@ import msgspec
 from bridle.models.endpoints import ProviderConfig
 from bridle.permissions.compile import from_execution_policy
 from bridle.permissions.patterns import canonical
+from bridle.spec.checks import compile_checks
+from bridle.spec.observability import store_of
 from bridle.tools.builtin.names import enabled_tools
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
@@ -18,6 +20,7 @@ from bridle.types.permissions import Policy, Scope
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bridle.checks.plan import CheckPlan
     from bridle.ports.sandbox import Network
     from bridle.spec.model import HarnessSpec
 
@@ -48,8 +51,11 @@ class Compiled(Fixed, frozen=True, kw_only=True):
     limits: Limits
     sandbox: str
     network: Network
-    checks: bool
+    checks: CheckPlan
     tools: bool
+    instruction_files: tuple[str, ...] | None
+    store: str | None
+    redact: tuple[str, ...] = ()
 
 
 def compile_spec(
@@ -77,8 +83,11 @@ def compile_spec(
         limits=Limits(**given),
         sandbox=spec.execution_policy.sandbox,
         network=_network(spec),
-        checks=spec.checks.enabled,
+        checks=compile_checks(spec.checks),
         tools=spec.flavor == "coding",
+        instruction_files=_names(spec.context.instruction_files),
+        store=store_of(spec.observability, Path(root or ".")),
+        redact=tuple(spec.observability.redact),
     )
 
 
@@ -140,6 +149,10 @@ def _providers(spec: HarnessSpec) -> dict[str, ProviderConfig]:
         own = providers.get(name, ProviderConfig())
         providers[name] = msgspec.structs.replace(own, base_url=policy.base_url)
     return providers
+
+
+def _names(given: list[str] | None) -> tuple[str, ...] | None:
+    return None if given is None else tuple(given)
 
 
 def _network(spec: HarnessSpec) -> Network:
