@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("explain", "Print what the project's spec means."),
     "validate": ("validate", "Check a harness.yaml and run its policy tests."),
     "tail": ("tail", "Follow the events of all threads."),
+    "gc": ("gc", "Drop snapshots and artefacts that no kept run needs."),
     "config": ("config", "Print the settings that hold here, and their origin."),
     "schema": ("schema", "Print JSON Schemas of events and spec."),
     "completion": ("completion", "Print a shell's completion script."),
