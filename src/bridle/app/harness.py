@@ -46,8 +46,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from types import TracebackType
 
+    from bridle.app.classifier import Judge
     from bridle.app.results import RunResult
     from bridle.ports.artefacts import Artefacts
+    from bridle.ports.classifier import Classifier
     from bridle.ports.store import Store
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
@@ -82,6 +84,7 @@ class Harness:
         model_auth: Callable[[str], Any] | None = None,
         model_use_counts: Mapping[str, int] | None = None,
         tuning: Callable[[str], Tuning] = tune,
+        classifier: str | Judge | None = None,
         secrets: Mapping[str, str | Secret] | None = None,
         redact: Sequence[str] | None = (),
         ports: Ports | None = None,
@@ -135,6 +138,7 @@ class Harness:
             use_counts=model_use_counts or {},
             secrets=known,
             redactor=redactor,
+            classifier=_classifier(classifier, resolve_model, registry),
         )
         self._engine: Engine | None = None
         self._close: Callable[[], Any] | None = None
@@ -295,6 +299,16 @@ def _policy(given: Rules | Policy | None, workspace: Workspace | None) -> Policy
     if workspace is None or not workspace.allowed_hosts:
         return policy
     return msgspec.structs.replace(policy, hosts=tuple(workspace.allowed_hosts))
+
+
+def _classifier(
+    given: str | Judge | None, resolve: ResolveModel | None, registry: Callable[[], Any]
+) -> Classifier | None:
+    if given is None:
+        return None
+    from bridle.app.classifier import classifier_of
+
+    return classifier_of(given, resolve or (lambda name: registry().resolve(name)))
 
 
 def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[], str | None]:
