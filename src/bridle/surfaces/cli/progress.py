@@ -56,7 +56,7 @@ class Progress:
                 self._line(f"  {short(event.text, DETAIL)}")
             case ev.ToolReturned(is_error=True):
                 what = "denied" if event.denied else "failed"
-                self._line(click.style(f"  {what}: {short(event.result, DETAIL)}", fg="red"))
+                self._line(click.style(f"  {what}: {gist(event.tool, event.result)}", fg="red"))
             case ev.CheckStarted():
                 self._line(f"{click.style('●', fg='cyan')} check {event.name}: {event.command}")
             case ev.CheckEnded():
@@ -103,6 +103,14 @@ def call_line(tool: str, args: dict[str, Any]) -> str:
     if about is None:
         about = msgspec.json.encode(args).decode() if args else ""
     return f"{tool} {short(about, DETAIL)}".rstrip()
+
+
+def gist(tool: str, text: str) -> str:
+    """The line of a failure that says most: a command's last, any other's first."""
+    lines = [line for line in text.splitlines() if any(map(str.isalnum, line))]
+    if not lines:
+        return short(text, DETAIL)
+    return short(lines[-1] if tool == "bash" else lines[0], DETAIL)
 
 
 def change_lines(root: Path, tool: str, args: dict[str, Any]) -> Iterator[str]:
