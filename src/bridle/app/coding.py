@@ -17,7 +17,7 @@ from bridle.app.paths import state_directory
 from bridle.app.records import open_records
 from bridle.app.stores import store_url
 from bridle.app.trust import require_trust
-from bridle.app.workspace import Workspace
+from bridle.app.workspace import Workspace, output_checks
 from bridle.context.environment import environment_facts
 from bridle.context.instructions import Loaded, load_instructions
 from bridle.context.prompt import NO_TOOL, coding_prompt
@@ -100,7 +100,7 @@ def build_coding(options: RunOptions) -> Coding:
         readable=policy.readable,
         writable=policy.writable,
     )
-    loaded = _loaded(compiled, root)
+    loaded, plan = _loaded(compiled, root), _checks(compiled, options)
     harness = Harness(
         id=compiled.name,
         agent=Agent(
@@ -117,7 +117,7 @@ def build_coding(options: RunOptions) -> Coding:
         workspace_tools=_extra_tools(chosen.id, options),
         permissions=policy,
         limits=compiled.limits.within(options.limits),
-        checks=_checks(compiled, options),
+        checks=plan if plan is None or compiled.tools else output_checks(plan, sandbox=sandbox),
         resolve_model=registry.resolve,
     )
     told = (f"instructions: {', '.join(loaded.files)}",) if loaded.files else ()
@@ -126,7 +126,7 @@ def build_coding(options: RunOptions) -> Coding:
         root=root,
         said=(*told, *loaded.notices),
         fail_on_error=compiled.checks.fail_on_error,
-        finds_checks=_checks(compiled, options) is not None and compiled.checks.find,
+        finds_checks=plan is not None and plan.find and compiled.tools,
     )
 
 
@@ -163,7 +163,9 @@ def _instructions(compiled: Compiled, root: Path, sandbox: str, loaded: Loaded) 
 def _checks(compiled: Compiled, options: RunOptions) -> CheckPlan | None:
     """What decides the verdict; `fix` always has it decided."""
     plan = compiled.checks
-    if not options.checks or not (plan.enabled or options.repair) or not compiled.tools:
+    if not options.checks or not (plan.enabled or options.repair):
+        return None
+    if not compiled.tools and not plan.steps:  # there is no project to find them in
         return None
     return plan
 

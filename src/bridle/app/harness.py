@@ -25,6 +25,7 @@ from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
 from bridle.app.workspace import Workspace, file_tools, open_checkpoints, workspace_checks
 from bridle.checks.plan import CheckPlan
+from bridle.checks.run import ProjectChecks
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
 from bridle.models.breaker import Breakers
@@ -70,7 +71,7 @@ class Harness:
         workspace_tools: Callable[[Workplace], Sequence[Tool]] | None = None,
         permissions: Rules | Policy | None = None,
         limits: Limits | None = None,
-        checks: bool | CheckPlan | None = None,
+        checks: bool | CheckPlan | ProjectChecks | None = None,
         heartbeats: Sequence[Heartbeat] = (),
         disable_builtin_tools: Sequence[str] = (),
         resolve_model: ResolveModel | None = None,
@@ -83,7 +84,7 @@ class Harness:
         check_names(disable_builtin_tools)
         if (agent is None) == (not modes):
             raise ConfigError("Give an agent or modes, one of the two.")
-        if checks and workspace is None:
+        if checks and workspace is None and not isinstance(checks, ProjectChecks):
             raise ConfigError("Checks run in a workspace; give one.")
         self.id = id
         self.resource_id = resource_id or id
@@ -111,7 +112,7 @@ class Harness:
             policy=_policy(permissions, str(place.root) if place is not None else None),
             limits=limits or Limits(),
             state=StateShape(state),
-            checks=workspace_checks(place, _plan(checks)) if checks and place else None,
+            checks=_checks(checks, place),
             card=Cards(place),
             snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
             model_auth=model_auth,
@@ -260,8 +261,12 @@ class Harness:
         return store, artefacts
 
 
-def _plan(checks: bool | CheckPlan | None) -> CheckPlan:
-    return checks if isinstance(checks, CheckPlan) else CheckPlan()
+def _checks(
+    given: bool | CheckPlan | ProjectChecks | None, place: Workplace | None
+) -> ProjectChecks | None:
+    if isinstance(given, ProjectChecks) or not given or place is None:
+        return given if isinstance(given, ProjectChecks) else None
+    return workspace_checks(place, given if isinstance(given, CheckPlan) else CheckPlan())
 
 
 def _policy(given: Rules | Policy | None, root: str | None) -> Policy:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -111,8 +112,20 @@ def file_tools(place: Workplace) -> Sequence[Tool]:
     )
 
 
+def output_checks(config: CheckPlan, *, sandbox: str) -> ProjectChecks:
+    """The checks of an agent without a workspace: they see its answer and an empty directory."""
+    root = tempfile.mkdtemp(prefix="bridle-checks-")
+    place = Workspace(root, sandbox=sandbox).place()
+    weakref.finalize(place, shutil.rmtree, root, ignore_errors=True)
+    return workspace_checks(place, config)
+
+
 def workspace_checks(place: Workplace, config: CheckPlan) -> ProjectChecks:
     """The checks of a workspace."""
     return ProjectChecks(
-        root=place.root, processes=place.processes, sandbox=place.sandbox, config=config
+        root=place.root,
+        processes=place.processes,
+        sandbox=place.sandbox,
+        config=config,
+        place=place,
     )

@@ -201,7 +201,7 @@ class Chat:
             result.reason, result.verdict, result.error, fail_on_error=self._coding.fail_on_error
         )
         if result.reason != "end_turn" or self._lines.terminal:
-            closing(result, (), rests=False, unchecked=None)
+            closing(result)
 
 
 def _driven(work: Coroutine[Any, Any, Any]) -> Any:

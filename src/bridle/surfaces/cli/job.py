@@ -76,7 +76,13 @@ async def do(options: RunOptions, job: Job) -> int:
         shown = progress is not None and sys.stdout.isatty() and progress.streamed == result.text
         if result.text and not shown:
             data(result.text)
-        closing(result, files, rests=rests, unchecked=_unchecked(coding, summary))
+        closing(
+            result,
+            files,
+            rests=rests,
+            unchecked=_unchecked(coding, summary),
+            checks=summary.checks,
+        )
         return code
     line = result_json(summary, result, code=code, files=files)
     json_line({"type": "result", **line} if job.format == "stream-json" else line)
