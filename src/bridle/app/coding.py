@@ -82,12 +82,13 @@ def build_coding(options: RunOptions) -> Coding:
         raise UserError(f"There is no directory {str(options.cwd)!r}.")
     ruling = read_ruling(options)
     compiled, policy = ruling.compiled, ruling.policy
+    store = _store(options, compiled)
     for file in ruling.layered.project_files("model_policy.base_url", "model_policy.providers"):
         require_trust(Path(file), "where models are reached", given=options.trust)
     registry = model_registry(
         options.environ,
         providers=compiled.providers,
-        records=partial(open_records, options.store or compiled.store),
+        records=partial(open_records, store),
     )
     flag = options.model or (EMBEDDED if options.repair and not options.provider else None)
     chosen = choose(registry, flag=flag, provider=options.provider, spec=compiled.model)
@@ -111,7 +112,7 @@ def build_coding(options: RunOptions) -> Coding:
         model=chosen.id,
         fallbacks=[registry.full_id(name) for name in compiled.fallbacks],
         tuning=_tuning(compiled, chosen.id),
-        store=store_url(options.store) if options.store is not None else compiled.store,
+        store=store,
         resource_id=resource_of(root),
         workspace=workspace if compiled.tools else None,
         workspace_tools=_extra_tools(chosen.id, options),
@@ -135,6 +136,15 @@ def unchecked(root: Path) -> str | None:
     from bridle.checks.discover import why_none
 
     return why_none(root)
+
+
+def store_of(options: RunOptions) -> str | None:
+    """Where a command's runs are kept: by flag, else by the configuration; None by default."""
+    return _store(options, read_ruling(options).compiled)
+
+
+def _store(options: RunOptions, compiled: Compiled) -> str | None:
+    return store_url(options.store) if options.store is not None else compiled.store
 
 
 def _loaded(compiled: Compiled, root: Path) -> Loaded:

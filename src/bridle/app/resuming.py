@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bridle.app.coding import resource_of
+from bridle.app.coding import resource_of, store_of
 from bridle.app.records import open_records
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ async def with_open_model(options: RunOptions, thread_id: str | None) -> RunOpti
     if options.model is not None or options.provider is not None:
         return options
     resource = None if thread_id is not None else resource_of(options.cwd.resolve())
-    async with open_records(options.store) as store:
+    async with open_records(store_of(options)) as store:
         rows = await store.runs(thread_id=thread_id, resource_id=resource)
     for row in rows:
         if row.status != "ended" and row.parent_run_id is None and row.model is not None:

@@ -38,7 +38,13 @@ if TYPE_CHECKING:
     from bridle.types.tools import CallFacts, ToolSpec
 
 _head = msgspec.json.Decoder(RequestHead)
-EMITTED = (ev.TasksUpdated, ev.CheckpointTaken)
+EMITTED = (
+    ev.TasksUpdated,
+    ev.CheckpointTaken,
+    ev.Noted,
+    ev.SettingsChanged,
+    ev.PermissionGranted,
+)
 """Events that tools record beside their results."""
 
 STOPPED = frozenset({"interrupted", "timeout", "cancelled"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bridle.app.advice import advice
 from bridle.surfaces.cli.output import talk
 
 if TYPE_CHECKING:
@@ -26,12 +27,15 @@ def closing(
     rests: bool = False,
     unchecked: str | None = None,
     checks: Mapping[str, bool] | None = None,
+    model: str | None = None,
 ) -> None:
     """Say how a run ended, or what it waits for."""
     for pending in result.pending:
         talk(f"waiting for you: {_title(pending)}\n  {_answer(pending)}")
     if result.error is not None:
         talk(f"bridle: {result.error.type}: {result.error.message}")
+        if (next_step := advice(result.error.type, model)) is not None:
+            talk(next_step)
     if files:
         more = f" and {len(files) - SHOWN_FILES} more" if len(files) > SHOWN_FILES else ""
         talk(f"changed: {', '.join(files[:SHOWN_FILES])}{more} (undo with: bridle undo)")

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from bridle.app.coding import Coding, RunOptions, build_coding
+from bridle.app.resuming import with_open_model
 from bridle.errors import ConfigError, UserError
 from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.closing import closing
@@ -15,7 +16,7 @@ from bridle.surfaces.cli.render import result_json
 from bridle.surfaces.cli.signals import Signals
 from bridle.surfaces.cli.stepping import OneStep
 from bridle.types.base import Fixed
-from bridle.types.events import AnyEvent, encode_event
+from bridle.types.events import AnyEvent, ModelFellBack, Noted, encode_event
 
 if TYPE_CHECKING:
     from bridle.app.harness import Harness
@@ -41,6 +42,8 @@ class Job(Fixed, frozen=True, kw_only=True):
 
 async def do(options: RunOptions, job: Job) -> int:
     """Run a job to its end, or until it rests; returns the exit code."""
+    if job.task is None:
+        options = await with_open_model(options, job.thread)
     coding = build_coding(options)
     harness = coding.harness
     progress = _progress(job, coding)
@@ -82,6 +85,7 @@ async def do(options: RunOptions, job: Job) -> int:
             rests=rests,
             unchecked=_unchecked(coding, summary),
             checks=summary.checks,
+            model=summary.model,
         )
         return code
     line = result_json(summary, result, code=code, files=files)
@@ -131,7 +135,7 @@ async def _begin(session: Session, job: Job, coding: Coding) -> str:
 
 
 def _progress(job: Job, coding: Coding) -> Progress | None:
-    """What a person at a terminal sees; a pipe gets the result and nothing else."""
+    """What a person at a terminal sees; a pipe gets the result and warnings."""
     if job.format != "text" or not sys.stderr.isatty():
         return None
     from bridle.surfaces.cli.progress import Progress
@@ -144,6 +148,8 @@ def _listen(session: Session, job: Job, progress: Progress | None, step: OneStep
         session.events.subscribe(_stream)
     if progress is not None:
         session.events.subscribe(progress)
+    elif job.format == "text":
+        session.events.subscribe(_warn)
     if job.single_step:
         session.events.subscribe(step)
 
@@ -151,6 +157,14 @@ def _listen(session: Session, job: Job, progress: Progress | None, step: OneStep
 def _stream(event: AnyEvent) -> None:
     sys.stdout.buffer.write(encode_event(event) + b"\n")
     sys.stdout.flush()
+
+
+def _warn(event: AnyEvent) -> None:
+    """What also a log should say, such as a call of unknown outcome or another model."""
+    if isinstance(event, ModelFellBack):
+        talk(f"{event.to_model} answers instead: {event.why}")
+    elif isinstance(event, Noted):
+        talk(event.text)
 
 
 def _unchecked(coding: Coding, summary: RunSummary) -> str | None:
