@@ -25,7 +25,7 @@ from bridle.errors import UserError, suggest
 from bridle.models.choose import choose
 from bridle.models.packs import Tuning, tune
 from bridle.ports.clock import SystemClock
-from bridle.spec.compile import Compiled, compile_spec
+from bridle.spec.compile import WRITING_TOOLS, Compiled, compile_spec
 from bridle.spec.load import find_spec
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 
 EMBEDDED = "embedded/repair"
+TEST_PLACES = ("tests/**", "test/**", "**/tests/**", "test_*.py", "**/test_*.py", "*_test.py",
+               "**/*_test.py", "conftest.py", "**/conftest.py")  # fmt: skip
 
 
 class RunOptions(Fixed, frozen=True, kw_only=True):
@@ -233,8 +235,7 @@ def _policy(policy: Policy, options: RunOptions) -> Policy:
         profile = next(known for known in PROFILES if known == options.profile)
     rules = policy.rules
     if options.repair:  # it works on copies, in the sandbox; its edit is shown and can be undone
-        allowed = Rule(id="fix.try_edits", matches="try_edits", effect="allow", layer="command")
-        rules = (allowed, *rules)
+        rules = (*repair_rules(), *rules)
         profile = "auto-edit" if options.profile is None and profile == "balanced" else profile
     return msgspec.structs.replace(
         policy,
@@ -244,6 +245,23 @@ def _policy(policy: Policy, options: RunOptions) -> Policy:
         answerable=options.answerable,
         state_dir=str(state_directory()),
     )
+
+
+def repair_rules() -> tuple[Rule, ...]:
+    """What `fix` may do: try edits on copies, and never change the tests that it is measured by."""
+    allowed = Rule(id="fix.try_edits", matches="try_edits", effect="allow", layer="command")
+    denied = (
+        Rule(
+            id=f"fix.tests.{tool}.{place}",
+            matches=f"{tool}:{place}",
+            effect="deny",
+            layer="command",
+            reason="bridle fix does not change tests",
+        )
+        for tool in WRITING_TOOLS
+        for place in TEST_PLACES
+    )
+    return (allowed, *denied)
 
 
 def resource_of(directory: Path) -> str:

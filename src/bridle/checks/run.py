@@ -54,6 +54,7 @@ class ProjectChecks(Fixed, frozen=True, kw_only=True):
             cwd=str(self.root),
             timeout=check.timeout,
             stdin=output.encode(),
+            env={"PYTHONDONTWRITEBYTECODE": "1"},  # a check leaves no files behind
         )
         text = "\n".join((result.stdout, *result.notes))
         return CheckEnded(

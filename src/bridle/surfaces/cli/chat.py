@@ -201,7 +201,7 @@ class Chat:
             result.reason, result.verdict, result.error, fail_on_error=self._coding.fail_on_error
         )
         if result.reason != "end_turn" or self._lines.terminal:
-            closing(result)
+            closing(result, model=self.session.models.current)
 
 
 def _driven(work: Coroutine[Any, Any, Any]) -> Any:
