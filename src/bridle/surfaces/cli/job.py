@@ -16,7 +16,7 @@ from bridle.surfaces.cli.render import result_json
 from bridle.surfaces.cli.signals import Signals
 from bridle.surfaces.cli.stepping import OneStep
 from bridle.types.base import Fixed
-from bridle.types.events import AnyEvent, ModelFellBack, Noted, encode_event
+from bridle.types.events import AnyEvent, ModelFellBack, Noted, ToolReturned, encode_event
 
 if TYPE_CHECKING:
     from bridle.app.harness import Harness
@@ -165,6 +165,8 @@ def _warn(event: AnyEvent) -> None:
         talk(f"{event.to_model} answers instead: {event.why}")
     elif isinstance(event, Noted):
         talk(event.text)
+    elif isinstance(event, ToolReturned) and event.ambiguous:
+        talk(f"{event.tool}: {event.result}")
 
 
 def _unchecked(coding: Coding, summary: RunSummary) -> str | None:
