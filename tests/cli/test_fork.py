@@ -102,10 +102,9 @@ def test_the_tree_of_a_fork_is_that_of_the_event(edited: Bridle) -> None:
     before = tree_hash(edited.cwd)
     events = edited("events", "last", "--json").lines
     taken = [e for e in events if e["type"] == "checkpoint_taken"][-1]
-    end = next(e for e in events if e["type"] == "tool_end" and e["call_id"] == taken["call_id"])
-    start = next(
-        e for e in events if e["type"] == "tool_start" and e["call_id"] == taken["call_id"]
-    )
+    of_call = [e for e in events if e.get("call_id") == taken["call_id"]]
+    end = next(e for e in of_call if e["type"] == "tool_end")
+    start = next(e for e in of_call if e["type"] == "tool_start")
     for seq, tree in ((end["seq"], taken["after"]), (start["seq"], taken["before"])):
         (row,) = edited("fork", f"last@{seq}", f"at-{seq}", "--json").json
         assert tree_hash(Path(row["directory"])) == tree

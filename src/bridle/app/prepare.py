@@ -17,6 +17,7 @@ from bridle.app.guard import GuardedModel
 from bridle.errors import ConfigError, suggest
 from bridle.gate.decide import Decider
 from bridle.gate.run import Runner
+from bridle.gate.secrets import SecretTools
 from bridle.models.packs import Tuning, fitted
 from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.evaluate import evaluate
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from bridle.ports.clock import Clock
     from bridle.ports.model import Model
     from bridle.ports.store import Store
+    from bridle.ports.tools import Toolbox
     from bridle.tools.define import Tool
 
 _head = msgspec.json.Decoder(RequestHead)
@@ -65,7 +67,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             self.breakers.user_turn()
         tuning = blueprint.tuning(model_id)
         offered = _surface(self._tools(kind, agent, state), tuning)
-        tools = ToolSet(offered, deps=agent.deps)
+        tools = SecretTools(tools=ToolSet(offered, deps=agent.deps), secrets=blueprint.secrets)
         head = await self._head(wanted, kind, agent, tools, tuning)
         policy = _for_depth(await self._policy(wanted), state)
         limits = _limits(blueprint.limits, agent.limits, tuning)
@@ -76,12 +78,19 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             fallbacks=blueprint.fallbacks,
             head=head,
             policy=policy,
-            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=blueprint.card),
+            decider=Decider(
+                toolbox=tools,
+                policy=policy,
+                evaluate=evaluate,
+                card=blueprint.card,
+                redactor=blueprint.redactor,
+            ),
             runner=Runner(
                 toolbox=tools,
                 artefacts=self.artefacts,
                 clock=self.clock,
                 snapshots=blueprint.snapshots,
+                redactor=blueprint.redactor,
             ),
             budget=LedgerBudget(store=self.store, clock=self.clock),
             limits=limits,
@@ -113,7 +122,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         wanted: Wanted,
         kind: Subagent | None,
         agent: Agent[Any, Any],
-        tools: ToolSet,
+        tools: Toolbox,
         tuning: Tuning,
     ) -> RequestHead:
         if wanted.head:
@@ -122,8 +131,8 @@ class Preparer(Fixed, frozen=True, kw_only=True):
                 return _head.decode(blob)
         system = kind.instructions if kind is not None else agent.instructions
         return RequestHead(
-            system=system,
-            tools=tools.specs,
+            system=self.blueprint.redactor.text(system),
+            tools=self.blueprint.redactor.value(tools.specs),
             settings=tuning.settings(output_schema=None if kind else agent.output_schema),
             history=tuning.history,
         )

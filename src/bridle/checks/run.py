@@ -13,6 +13,7 @@ from bridle.types.base import Fixed
 from bridle.types.events import CheckEnded, CheckStarted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from bridle.ports.processes import Processes
@@ -30,6 +31,7 @@ class ProjectChecks(Fixed, frozen=True, kw_only=True):
     config: CheckPlan = msgspec.field(default_factory=CheckPlan)
     place: object = None
     """What the sandbox's directories live as long as."""
+    hide: Callable[[str], str] = lambda text: text
 
     @property
     def max_rounds(self) -> int:
@@ -56,7 +58,7 @@ class ProjectChecks(Fixed, frozen=True, kw_only=True):
             stdin=output.encode(),
             env={"PYTHONDONTWRITEBYTECODE": "1"},  # a check leaves no files behind
         )
-        text = "\n".join((result.stdout, *result.notes))
+        text = self.hide("\n".join((result.stdout, *result.notes)))
         return CheckEnded(
             run_id=check.run_id,
             name=check.name,
