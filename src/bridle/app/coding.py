@@ -23,6 +23,7 @@ from bridle.context.instructions import Loaded, load_instructions
 from bridle.context.prompt import NO_TOOL, coding_prompt
 from bridle.errors import UserError, suggest
 from bridle.models.choose import choose
+from bridle.models.endpoints import RESERVED
 from bridle.models.packs import Tuning, tune
 from bridle.ports.clock import SystemClock
 from bridle.spec.compile import WRITING_TOOLS, Compiled, compile_spec
@@ -75,6 +76,8 @@ class Coding(Fixed, frozen=True, kw_only=True):
     said: tuple[str, ...]
     fail_on_error: bool
     finds_checks: bool
+    remote: bool
+    """Whether a model takes its time elsewhere, and it has tools to wait for."""
 
 
 def build_coding(options: RunOptions) -> Coding:
@@ -131,6 +134,7 @@ def build_coding(options: RunOptions) -> Coding:
         root=root,
         said=(*told, *loaded.notices),
         fail_on_error=compiled.checks.fail_on_error,
+        remote=compiled.tools and chosen.id.partition("/")[0] not in RESERVED,
         finds_checks=plan is not None and plan.find and compiled.tools,
     )
 

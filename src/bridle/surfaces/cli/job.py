@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from bridle.app.ahead import load_ahead
 from bridle.app.coding import Coding, RunOptions, build_coding
 from bridle.app.resuming import with_open_model
 from bridle.errors import ConfigError, UserError
@@ -125,6 +126,8 @@ async def _begin(session: Session, job: Job, coding: Coding) -> str:
         for text in coding.said if job.format == "text" else ():
             talk(text)
         await run.begin()
+        if coding.remote:
+            load_ahead()
         return run.id
     open_run = await session.open_run()
     if open_run is None:
