@@ -13,7 +13,7 @@ from pathlib import Path
 
 from common import BRIDLE, PYTHON, Cost, Server, best, command, scratch, serving, table, verdict
 
-REPEAT = 15
+REPEAT = int(os.environ.get("REPEAT", "15"))
 TASK = "The test fails. Make it pass."
 BROKEN = "def add(a, b):\n    return a - b\n"
 FIXED = "def add(a, b):\n    return a + b\n"

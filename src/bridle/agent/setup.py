@@ -51,8 +51,8 @@ class Checks(Protocol):
         """Name the checks of a run; none means that none are enabled."""
         ...
 
-    async def run(self, check: CheckStarted) -> CheckEnded:
-        """Run one check."""
+    async def run(self, check: CheckStarted, output: str) -> CheckEnded:
+        """Run one check on what is there and on the answer."""
         ...
 
 

@@ -28,6 +28,7 @@ from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
 from bridle.app.workspace import Workspace, open_checkpoints, workspace_checks
 from bridle.checks.plan import CheckPlan
+from bridle.checks.run import ProjectChecks
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
 from bridle.models.breaker import Breakers
@@ -76,7 +77,7 @@ class Harness:
         workspace_tools: Callable[[Workplace], Sequence[Tool]] | None = None,
         permissions: Rules | Policy | None = None,
         limits: Limits | None = None,
-        checks: bool | CheckPlan | None = None,
+        checks: bool | CheckPlan | ProjectChecks | None = None,
         heartbeats: Sequence[Heartbeat] = (),
         disable_builtin_tools: Sequence[str] = (),
         search_url: str | None = None,
@@ -92,7 +93,7 @@ class Harness:
         check_kinds(subagents)
         if (agent is None) == (not modes):
             raise ConfigError("Give an agent or modes, one of the two.")
-        if checks and workspace is None:
+        if checks and workspace is None and not isinstance(checks, ProjectChecks):
             raise ConfigError("Checks run in a workspace; give one.")
         self.id = id
         self.resource_id = resource_id or id
@@ -128,9 +129,7 @@ class Harness:
             policy=policy,
             limits=limits or Limits(),
             state=StateShape(state),
-            checks=workspace_checks(place, _plan(checks), redactor.text)
-            if checks and place
-            else None,
+            checks=_checks(checks, place, redactor.text),
             card=Cards(place),
             snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
             model_auth=model_auth,
@@ -283,8 +282,16 @@ class Harness:
         return store, artefacts
 
 
-def _plan(checks: bool | CheckPlan | None) -> CheckPlan:
-    return checks if isinstance(checks, CheckPlan) else CheckPlan()
+def _checks(
+    given: bool | CheckPlan | ProjectChecks | None,
+    place: Workplace | None,
+    hide: Callable[[str], str],
+) -> ProjectChecks | None:
+    if isinstance(given, ProjectChecks):
+        return msgspec.structs.replace(given, hide=hide)
+    if not given or place is None:
+        return None
+    return workspace_checks(place, given if isinstance(given, CheckPlan) else CheckPlan(), hide)
 
 
 def _policy(given: Rules | Policy | None, workspace: Workspace | None) -> Policy:
