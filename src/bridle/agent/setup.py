@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bridle.agent.budget import Budget
     from bridle.gate.decide import Decider
     from bridle.journal.calls import CallState
+    from bridle.ports.hooks import HookPort
     from bridle.ports.tools import CallScope, Suspended
     from bridle.types.events import CheckEnded, CheckStarted, Event, RunStarted
     from bridle.types.ops import Send
@@ -77,6 +78,7 @@ class RunSetup(Fixed, frozen=True, kw_only=True):
     limits: Limits = msgspec.field(default_factory=Limits)
     fallbacks: tuple[str, ...] = ()
     checks: Checks | None = None
+    hooks: HookPort | None = None
     mode_id: str = "main"
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
 

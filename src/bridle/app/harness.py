@@ -14,6 +14,7 @@ from bridle.app.builtin import builtin_tools, check_names
 from bridle.app.cards import Cards
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.heartbeats import Heartbeats
+from bridle.app.hooks import open_hooks, tell_shutdown
 from bridle.app.models import model_registry
 from bridle.app.parts.state import StateShape
 from bridle.app.paths import default_store, state_directory
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from bridle.app.results import RunResult
+    from bridle.hooks.define import Bound, Hook
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.store import Store
     from bridle.tools.builtin.workspace import Workplace
@@ -69,6 +71,7 @@ class Harness:
         limits: Limits | None = None,
         checks: bool = False,
         heartbeats: Sequence[Heartbeat] = (),
+        hooks: Sequence[Hook | Bound] = (),
         disable_builtin_tools: Sequence[str] = (),
         resolve_model: ResolveModel | None = None,
         model_auth: Callable[[str], Any] | None = None,
@@ -91,6 +94,8 @@ class Harness:
         place = workspace.place() if workspace is not None else None
         self._checkpoints = open_checkpoints(place) if place is not None else None
         registry = _lazy_registry()
+        policy = _policy(permissions, str(place.root) if place is not None else None)
+        clock = self._ports.clock or SystemClock()
         self._blueprint = Blueprint(
             modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
             resolve_model=resolve_model or (lambda name: registry().resolve(name)),
@@ -105,12 +110,13 @@ class Harness:
                 *builtin_tools(disabled=disable_builtin_tools),
             ),
             subagents=tuple(subagents),
-            policy=_policy(permissions, str(place.root) if place is not None else None),
+            policy=policy,
             limits=limits or Limits(),
             state=StateShape(state),
             checks=workspace_checks(place) if checks and place is not None else None,
             card=Cards(place),
             snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
+            hooks=open_hooks(hooks, place, policy, clock) if hooks else None,
             model_auth=model_auth,
             tuning=tuning,
             use_counts=model_use_counts or {},
@@ -169,6 +175,7 @@ class Harness:
             return
         await self.heartbeats.stop()
         await self._tasks.close()
+        await tell_shutdown(self._blueprint.hooks, self._engine.journal, self._sessions)
         self._engine = None
         self._sessions.clear()
         if self._close is not None:

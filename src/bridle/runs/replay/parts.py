@@ -16,6 +16,7 @@ from bridle.permissions.evaluate import evaluate
 from bridle.ports.clock import from_iso
 from bridle.ports.model import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta
 from bridle.ports.tools import CallScope, Child, Outcome, Suspended
+from bridle.runs.replay.hooks import TapeHooks
 from bridle.types import events as ev
 from bridle.types.content import Text
 from bridle.types.ids import message_id
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from bridle.types.tools import CallFacts, ToolSpec
 
 _head = msgspec.json.Decoder(RequestHead)
-EMITTED = (ev.TasksUpdated, ev.CheckpointTaken)
+EMITTED = (ev.TasksUpdated, ev.CheckpointTaken, ev.HookRan)
 """Events that tools record beside their results."""
 
 STOPPED = frozenset({"interrupted", "timeout", "cancelled"})
@@ -273,6 +274,7 @@ class TapePreparer:
             budget=TapeBudget(self.tape),
             limits=started.limits,
             checks=TapeChecks(self.tape),
+            hooks=TapeHooks(self.tape),
             mode_id=wanted.mode or started.mode_id,
             count=self._count,
             concurrency=Concurrency(children=started.limits.max_parallel),

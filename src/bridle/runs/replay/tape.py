@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 
 from bridle.errors import LeaseLost, ReplayDiverged
-from bridle.types.events import DurableEvent, ErrorRaised, Event, LeaseTaken, MessageEnded
+from bridle.types.events import DurableEvent, ErrorRaised, Event, HookRan, LeaseTaken, MessageEnded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ E = TypeVar("E", bound=Event)
 
 def is_external(event: Event) -> bool:
     """Whether an event was written by others than the drain."""
-    copied = isinstance(event, MessageEnded) and event.run_id is None
+    copied = isinstance(event, MessageEnded | HookRan) and event.run_id is None
     return copied or event.origin == "external"
 
 
