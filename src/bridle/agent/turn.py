@@ -122,7 +122,7 @@ class Turn(Moving, kw_only=True):
         if run.open_calls and not run.expired:
             await self._within_time(run, lambda: self._settle_calls(run, setup))
             if not self._can_go_on(run, setup):
-                await self._park(run)
+                await self._rest(run, setup)
             return
         stop = stop_reason(self.log.state, run)
         if stop is not None:
@@ -299,6 +299,12 @@ class Turn(Moving, kw_only=True):
     def _can_go_on(self, run: RunState, setup: RunSetup) -> bool:
         free = run.held_calls or runnable(run.calls, setup.concurrency)
         return not run.open_calls or bool(free)
+
+    async def _rest(self, run: RunState, setup: RunSetup) -> None:
+        """Tell hooks what is waited for, then park; what came in meanwhile is looked at first."""
+        await self._within_time(run, lambda: self._hooked(setup).react(run))
+        if run.halted is None and not run.expired and not self._news.is_set():
+            await self._park(run)
 
     async def _park(self, run: RunState) -> None:
         if any(not isinstance(op, Send | Steer) for op in self.log.state.inputs.values()):

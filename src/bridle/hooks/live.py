@@ -54,6 +54,8 @@ class LiveHooks(Moving):
     ) -> tuple[HookRan, ...]:
         """Show what the user said; a hook that blocks it ends the run before it begins."""
         rans: list[HookRan] = []
+        if scope.depth:
+            return ()  # the task of a subagent is a call of its parent, which was looked at
         prompt = plain_text(parts)
         first = starts is not None and scope.thread_id not in self.hooks.begun
         begun = self.hooks.of("conversation:start") if first else []
