@@ -98,6 +98,7 @@ class Starting(Moving, kw_only=True):
             depth=thread.depth if thread is not None else 0,
             parent_run_id=parent_run,
             context=op.context,
+            check_rounds=setup.checks.max_rounds if setup.checks is not None else 0,
         )
         account = Account(
             id=op.run_id,

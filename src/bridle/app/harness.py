@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,6 +25,7 @@ from bridle.app.session import Session
 from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
 from bridle.app.workspace import Workspace, file_tools, open_checkpoints, workspace_checks
+from bridle.checks.plan import CheckPlan
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
 from bridle.models.breaker import Breakers
@@ -39,6 +41,7 @@ from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
     from types import TracebackType
 
     from bridle.app.results import RunResult
@@ -69,7 +72,7 @@ class Harness:
         workspace_tools: Callable[[Workplace], Sequence[Tool]] | None = None,
         permissions: Rules | Policy | None = None,
         limits: Limits | None = None,
-        checks: bool = False,
+        checks: bool | CheckPlan | None = None,
         heartbeats: Sequence[Heartbeat] = (),
         hooks: Sequence[Hook | Bound] = (),
         disable_builtin_tools: Sequence[str] = (),
@@ -93,7 +96,7 @@ class Harness:
         self._heartbeats = tuple(heartbeats)
         place = workspace.place() if workspace is not None else None
         self._checkpoints = open_checkpoints(place) if place is not None else None
-        registry = _lazy_registry()
+        registry = _lazy_registry(lambda: nullcontext(self.store))
         policy = _policy(permissions, str(place.root) if place is not None else None)
         clock = self._ports.clock or SystemClock()
         self._blueprint = Blueprint(
@@ -113,7 +116,7 @@ class Harness:
             policy=policy,
             limits=limits or Limits(),
             state=StateShape(state),
-            checks=workspace_checks(place) if checks and place is not None else None,
+            checks=workspace_checks(place, _plan(checks)) if checks and place else None,
             card=Cards(place),
             snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
             hooks=open_hooks(hooks, place, policy, clock) if hooks else None,
@@ -164,6 +167,10 @@ class Harness:
         self._beats = Heartbeats(clock, self._tasks.group)
         for heartbeat in self._heartbeats:
             self._beats.register(heartbeat)
+
+    def check_mode(self, id: str) -> None:
+        """Raise `ConfigError` with the nearest name when there is no such mode."""
+        self._blueprint.mode(id)
 
     def pause(self) -> None:
         """Rest at the next safe boundary; open runs can be resumed, here or elsewhere."""
@@ -260,6 +267,10 @@ class Harness:
         return store, artefacts
 
 
+def _plan(checks: bool | CheckPlan | None) -> CheckPlan:
+    return checks if isinstance(checks, CheckPlan) else CheckPlan()
+
+
 def _policy(given: Rules | Policy | None, root: str | None) -> Policy:
     if isinstance(given, Policy):
         return given
@@ -280,12 +291,14 @@ def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[],
     return default
 
 
-def _lazy_registry() -> Callable[[], Any]:
+def _lazy_registry(
+    records: Callable[[], AbstractAsyncContextManager[Store]],
+) -> Callable[[], Any]:
     made: list[Any] = []
 
     def registry() -> Any:
         if not made:
-            made.append(model_registry(os.environ))
+            made.append(model_registry(os.environ, records=records))
         return made[0]
 
     return registry

@@ -22,6 +22,7 @@ from bridle.models.packs import Tuning, fitted
 from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.evaluate import evaluate
 from bridle.permissions.within import child_policy
+from bridle.ports.model import Loadable
 from bridle.tools.toolset import ToolSet
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
@@ -142,7 +143,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         return RequestHead(
             system=system,
             tools=tools.specs,
-            settings=tuning.settings(output_schema=agent.output_schema),
+            settings=tuning.settings(output_schema=None if kind else agent.output_schema),
             history=tuning.history,
         )
 
@@ -176,6 +177,9 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             )
         found = self.blueprint.resolve_model(name)
         model = await found if isinstance(found, Awaitable) else found
+        if isinstance(model, Loadable):
+            await model.load()
+            name = model.id
         return (name if "/" in name else model.id), model
 
     def _model_name(

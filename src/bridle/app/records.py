@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bridle.app.paths import default_store
+from bridle.app.stores import configured_store
 from bridle.app.undo import Undo
 from bridle.app.wiring import open_store
 from bridle.app.workspace import Workspace, open_checkpoints
@@ -37,7 +37,7 @@ async def open_records(url: str | None = None) -> AsyncIterator[Store]:
 @asynccontextmanager
 async def open_archive(url: str | None = None) -> AsyncIterator[tuple[Store, Artefacts]]:
     """Open a store together with the artefacts beside it."""
-    store, artefacts = open_store(url or default_store(), SystemClock())
+    store, artefacts = open_store(configured_store(url), SystemClock())
     try:
         yield store, artefacts
     finally:

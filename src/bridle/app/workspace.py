@@ -20,6 +20,7 @@ PACKAGE = str(Path(__file__).resolve().parent.parent)
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bridle.checks.plan import CheckPlan
     from bridle.ports.sandbox import Network
     from bridle.sandbox.checkpoints import Checkpoints
     from bridle.tools.define import Tool
@@ -110,6 +111,8 @@ def file_tools(place: Workplace) -> Sequence[Tool]:
     )
 
 
-def workspace_checks(place: Workplace) -> ProjectChecks:
-    """The checks that are found in a workspace."""
-    return ProjectChecks(root=place.root, processes=place.processes, sandbox=place.sandbox)
+def workspace_checks(place: Workplace, config: CheckPlan) -> ProjectChecks:
+    """The checks of a workspace."""
+    return ProjectChecks(
+        root=place.root, processes=place.processes, sandbox=place.sandbox, config=config
+    )

@@ -9,6 +9,8 @@ import msgspec
 
 from bridle.models.endpoints import ProviderConfig
 from bridle.permissions.compile import from_execution_policy
+from bridle.spec.checks import compile_checks
+from bridle.spec.observability import store_of
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
 from bridle.types.permissions import Policy
@@ -16,6 +18,7 @@ from bridle.types.permissions import Policy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bridle.checks.plan import CheckPlan
     from bridle.ports.sandbox import Network
     from bridle.spec.model import HarnessSpec
 
@@ -46,8 +49,10 @@ class Compiled(Fixed, frozen=True, kw_only=True):
     limits: Limits
     sandbox: str
     network: Network
-    checks: bool
+    checks: CheckPlan
     tools: bool
+    instruction_files: tuple[str, ...] | None
+    store: str | None
 
 
 def compile_spec(
@@ -75,8 +80,10 @@ def compile_spec(
         limits=Limits(**given),
         sandbox=spec.execution_policy.sandbox,
         network=_network(spec),
-        checks=spec.checks.enabled,
+        checks=compile_checks(spec.checks),
         tools=spec.flavor == "coding",
+        instruction_files=_names(spec.context.instruction_files),
+        store=store_of(spec.observability, Path(root or ".")),
     )
 
 
@@ -128,6 +135,10 @@ def _providers(spec: HarnessSpec) -> dict[str, ProviderConfig]:
         own = providers.get(name, ProviderConfig())
         providers[name] = msgspec.structs.replace(own, base_url=policy.base_url)
     return providers
+
+
+def _names(given: list[str] | None) -> tuple[str, ...] | None:
+    return None if given is None else tuple(given)
 
 
 def _network(spec: HarnessSpec) -> Network:

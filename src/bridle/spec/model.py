@@ -7,14 +7,11 @@ from typing import Annotated, Literal
 import msgspec
 
 from bridle.models.endpoints import ProviderConfig
+from bridle.spec.base import Amount, Positive, Section
+from bridle.spec.checks import ChecksSection
+from bridle.spec.context import ContextSection
+from bridle.spec.observability import ObservabilitySection
 from bridle.types.permissions import Permission
-
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-Amount = Annotated[float, msgspec.Meta(gt=0)]
-
-
-class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of the spec; unknown fields are errors."""
 
 
 class ModelPolicy(Section, frozen=True, kw_only=True):
@@ -73,12 +70,6 @@ class PolicyTest(Section, frozen=True, kw_only=True):
     because: str | None = None
 
 
-class ChecksSection(Section, frozen=True, kw_only=True):
-    """What decides whether a result is verified."""
-
-    enabled: bool = False
-
-
 class HarnessSpec(Section, frozen=True, kw_only=True):
     """A whole spec."""
 
@@ -89,5 +80,7 @@ class HarnessSpec(Section, frozen=True, kw_only=True):
     model_policy: ModelPolicy = ModelPolicy()
     execution_policy: ExecutionPolicy = ExecutionPolicy()
     limits: LimitsSection = LimitsSection()
+    context: ContextSection = ContextSection()
     checks: ChecksSection = ChecksSection()
+    observability: ObservabilitySection = ObservabilitySection()
     policy_tests: list[PolicyTest] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -204,12 +205,13 @@ class TapeChecks:
     """Gives the recorded checks and what they said."""
 
     tape: Tape
+    max_rounds: int = 0
 
     async def plan(self, run_id: str) -> tuple[ev.CheckStarted, ...]:
         """The checks that were run after this point."""
         return tuple(
             bare(event)
-            for event in self.tape.events[self.tape.position :]
+            for event in takewhile(_not_answered, self.tape.events[self.tape.position :])
             if isinstance(event, ev.CheckStarted) and event.run_id == run_id
         )
 
@@ -273,7 +275,7 @@ class TapePreparer:
             runner=TapeRunner(self.tape),
             budget=TapeBudget(self.tape),
             limits=started.limits,
-            checks=TapeChecks(self.tape),
+            checks=TapeChecks(self.tape, started.check_rounds),
             hooks=TapeHooks(self.tape),
             mode_id=wanted.mode or started.mode_id,
             count=self._count,
@@ -313,6 +315,11 @@ class TapePreparer:
         if body is None:
             raise UserError(f"The log names blob {name[:12]}…, which is missing.")
         return body
+
+
+def _not_answered(event: ev.Event) -> bool:
+    """Before the next message: checks after it are those of another round."""
+    return not isinstance(event, ev.MessageStarted | ev.RunEnded)
 
 
 def _prose(message: Message) -> Iterator[StreamPart]:
