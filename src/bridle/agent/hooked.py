@@ -8,7 +8,6 @@ import anyio
 
 from bridle.errors import HeadMoved
 from bridle.gate.decide import terms_of
-from bridle.journal.recorder import ThreadLog
 from bridle.ports.hooks import Close, HookScope, Question
 from bridle.types.base import Fixed
 from bridle.types.runs import Failure
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from bridle.agent.setup import RunSetup
     from bridle.agent.termination import Stop
     from bridle.journal.calls import CallState
+    from bridle.journal.recorder import ThreadLog
     from bridle.journal.state import RunState, ThreadState
     from bridle.types.events import HookRan
 

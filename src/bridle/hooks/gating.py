@@ -8,7 +8,6 @@ import msgspec
 
 from bridle.hooks.dialect import understood
 from bridle.hooks.matching import matches
-from bridle.hooks.moments import HookType
 from bridle.types.base import Moving
 from bridle.types.hooks import concluded
 from bridle.types.permissions import HookVerdict
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bridle.hooks.define import Bound
+    from bridle.hooks.moments import HookType
     from bridle.hooks.running import HookSet
     from bridle.ports.hooks import HookScope, Question
     from bridle.types.content import ToolCall

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridle.hooks.define import Bound, HookContext, HookResult
-from bridle.hooks.executors import Executors
 from bridle.hooks.protocol import HookFailed, within_its_type
 from bridle.types.base import Fixed
 from bridle.types.events import HookRan
@@ -15,6 +14,7 @@ from bridle.types.events import HookRan
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from bridle.hooks.executors import Executors
     from bridle.hooks.moments import HookType
     from bridle.ports.clock import Clock
     from bridle.ports.hooks import HookScope

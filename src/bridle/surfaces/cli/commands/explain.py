@@ -42,4 +42,6 @@ def command(spec: Path | None, as_json: bool) -> None:
     data(f"limits    {', '.join(limits)}")
     data(f"checks    {'on' if found.checks else 'off'}")
     data(f"tools     {'coding' if found.tools else 'none'}")
+    for line in found.hooks:
+        data(f"hook      {line}")
     data(found.policy_text)

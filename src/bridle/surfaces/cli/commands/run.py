@@ -39,7 +39,7 @@ from bridle.types.limits import DEFAULT_MAX_STEPS, Limits
 @click.option("--profile", help="strict, balanced, auto-edit, yolo or deny.")
 @click.option("--yolo", is_flag=True, help="Ask for nothing; denies still hold.")
 @click.option("--no-input", is_flag=True, help="Nobody can answer: what would be asked is denied.")
-@click.option("--trust", is_flag=True, help="Trust the project's harness.yaml as it is now.")
+@click.option("--trust", is_flag=True, help="Trust what the project brings, as it is now.")
 @click.option("--max-usd", type=click.FloatRange(min=0, min_open=True))
 @click.option("--max-steps", type=click.IntRange(min=1))
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS")
