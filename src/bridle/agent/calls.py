@@ -9,6 +9,7 @@ import anyio
 import msgspec
 
 from bridle.agent.hooked import scope_of
+from bridle.agent.look import Look
 from bridle.gate.batch import runnable
 from bridle.gate.decide import failure
 from bridle.gate.run import ambiguous
@@ -150,6 +151,9 @@ class Calls(Moving, kw_only=True):
             values=self.values,
             progress=progress,
             output=output,
+            owner=str(self.log.lease.owner),
+            started_at=call.started_at,
+            look=Look(log=self.log, setup=self.setup),
         )
 
 

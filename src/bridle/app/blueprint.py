@@ -14,6 +14,8 @@ from bridle.delegation.subagent import Subagent, subagent_tool
 from bridle.errors import ConfigError, suggest
 from bridle.gate.batch import Concurrency
 from bridle.models.packs import Tuning, tune
+from bridle.permissions.patterns import canonical
+from bridle.permissions.safety import in_scope
 from bridle.ports.model import Model
 from bridle.tools.define import Tool
 from bridle.tools.toolset import ToolSet
@@ -22,6 +24,7 @@ from bridle.types.limits import Limits
 
 if TYPE_CHECKING:
     from bridle.agent.setup import Checks
+    from bridle.app.builtin import Catalogue
     from bridle.gate.decide import Card
     from bridle.hooks.running import HookSet
     from bridle.journal.state import ThreadState
@@ -30,7 +33,8 @@ if TYPE_CHECKING:
     from bridle.types.permissions import Policy
 
 ResolveModel = Callable[[str], Model | Awaitable[Model]]
-Tools = Sequence[Tool] | Callable[[RequestContext], Sequence[Tool]]
+Tools = Sequence[Tool | str] | Callable[[RequestContext], Sequence[Tool | str]]
+"""Tools, or names of built-in ones."""
 
 
 class Blueprint(Fixed, frozen=True, kw_only=True):
@@ -43,7 +47,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     model: str | None = None
     default_model: Callable[[], str | None] = lambda: None
     tools: Tools = ()
-    builtin: Sequence[Tool] = ()
+    builtin: Catalogue
     subagents: Sequence[Subagent] = ()
     limits: Limits = msgspec.field(default_factory=Limits)
     state: StateShape = msgspec.field(default_factory=lambda: StateShape(None))
@@ -59,6 +63,11 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_modes(self.modes)
+        agents = [mode.agent for mode in self.modes if isinstance(mode.agent, Agent)]
+        for listed in (self.tools, *(agent.tools for agent in agents)):
+            for given in () if callable(listed) else listed:
+                if isinstance(given, str):
+                    self.builtin.find(given)
 
     @property
     def default_mode(self) -> Mode:
@@ -89,7 +98,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     def agent_tools(self, agent: Agent[Any, Any], state: ThreadState) -> list[Tool]:
         """The tools of a mode's agent."""
         tools = self._own_tools(agent, state)
-        if self.subagents and "subagent" not in self.policy.removed:
+        if self.subagents and in_scope("subagent", self.policy):
             tools.append(subagent_tool(self.subagents, max_depth=self.limits.max_depth))
         return tools
 
@@ -97,9 +106,9 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         self, kind: Subagent, agent: Agent[Any, Any], state: ThreadState
     ) -> list[Tool]:
         """A subagent's own tools, and those of the harness that it may use."""
-        allowed = set(kind.allowed_tools)
+        allowed = {canonical(name) for name in kind.allowed_tools}
         shared = [tool for tool in self._own_tools(agent, state) if tool.name in allowed]
-        own = [tool for tool in kind.tools if tool.name not in self.policy.removed]
+        own = [tool for tool in kind.tools if in_scope(tool.name, self.policy)]
         known = {tool.name for tool in own}
         return [*own, *(tool for tool in shared if tool.name not in known)]
 
@@ -115,13 +124,17 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         return ToolSet(self.agent_tools(agent, state))
 
     def _own_tools(self, agent: Agent[Any, Any], state: ThreadState) -> list[Tool]:
-        given = self.tools
+        listed = self.tools
         mode = self.mode(state.mode_id)
-        shared = given(self.context(state, mode, {})) if callable(given) else given
+        shared = listed(self.context(state, mode, {})) if callable(listed) else listed
+        enabled = [glob for scope in self.policy.scope for glob in scope.tools or ()]
         tools: dict[str, Tool] = {}
-        for tool in (*agent.tools, *shared, *self.builtin):
+        for given in (
+            *agent.tools, *shared, *self.builtin.offered, *self.builtin.matching(enabled)
+        ):  # fmt: skip
+            tool = self.builtin.find(given) if isinstance(given, str) else given
             tools.setdefault(tool.name, tool)
-        return [tool for tool in tools.values() if tool.name not in self.policy.removed]
+        return [tool for tool in tools.values() if in_scope(tool.name, self.policy)]
 
 
 def check_modes(modes: Sequence[Mode]) -> None:

@@ -11,7 +11,7 @@ import anyio
 
 from bridle.app.attachment import Attachment, Engine
 from bridle.app.blueprint import Blueprint, ResolveModel, Tools
-from bridle.app.builtin import builtin_tools, check_names
+from bridle.app.builtin import catalogue
 from bridle.app.cards import Cards
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.heartbeats import Heartbeats
@@ -24,7 +24,7 @@ from bridle.app.scope import HostedTasks
 from bridle.app.session import Session
 from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
-from bridle.app.workspace import Workspace, file_tools, open_checkpoints, workspace_checks
+from bridle.app.workspace import Workspace, open_checkpoints, workspace_checks
 from bridle.checks.plan import CheckPlan
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
@@ -83,7 +83,6 @@ class Harness:
         ports: Ports | None = None,
     ) -> None:
         check_kinds(subagents)
-        check_names(disable_builtin_tools)
         if (agent is None) == (not modes):
             raise ConfigError("Give an agent or modes, one of the two.")
         if checks and workspace is None:
@@ -96,6 +95,13 @@ class Harness:
         self._heartbeats = tuple(heartbeats)
         place = workspace.place() if workspace is not None else None
         self._checkpoints = open_checkpoints(place) if place is not None else None
+        self._tasks = HostedTasks()
+        self._catalogue = catalogue(
+            place,
+            tasks=lambda: self._tasks.group,
+            more=workspace_tools(place) if place is not None and workspace_tools else (),
+            disabled=disable_builtin_tools,
+        )
         registry = _lazy_registry(lambda: nullcontext(self.store))
         policy = _policy(permissions, str(place.root) if place is not None else None)
         clock = self._ports.clock or SystemClock()
@@ -107,11 +113,7 @@ class Harness:
             model=model,
             fallbacks=tuple(fallbacks),
             tools=tools,
-            builtin=(
-                *(file_tools(place) if place is not None else ()),
-                *(workspace_tools(place) if place is not None and workspace_tools else ()),
-                *builtin_tools(disabled=disable_builtin_tools),
-            ),
+            builtin=self._catalogue,
             subagents=tuple(subagents),
             policy=policy,
             limits=limits or Limits(),
@@ -124,7 +126,6 @@ class Harness:
             tuning=tuning,
             use_counts=model_use_counts or {},
         )
-        self._tasks = HostedTasks()
         self._engine: Engine | None = None
         self._close: Callable[[], Any] | None = None
         self._beats: Heartbeats | None = None
@@ -164,6 +165,8 @@ class Harness:
             next_delay=next_delay,
             tasks=self._tasks.group,
         )
+        if self._catalogue.shells is not None:
+            self._engine.journal.bus.subscribe(self._catalogue.shells.hear)
         self._beats = Heartbeats(clock, self._tasks.group)
         for heartbeat in self._heartbeats:
             self._beats.register(heartbeat)

@@ -158,7 +158,10 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         denies = tuple(rule for rule in today.rules if rule.effect == "deny")
         kept = tuple(rule for rule in then.rules if rule not in denies)
         return msgspec.structs.replace(
-            then, rules=(*denies, *kept), removed={**then.removed, **today.removed}
+            then,
+            rules=(*denies, *kept),
+            removed={**then.removed, **today.removed},
+            scope=(*then.scope, *(scope for scope in today.scope if scope not in then.scope)),
         )
 
     async def _model(

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from bridle.checks.plan import CheckPlan
     from bridle.ports.sandbox import Network
     from bridle.sandbox.checkpoints import Checkpoints
-    from bridle.tools.define import Tool
 
 
 class Workspace(Fixed, frozen=True):
@@ -88,27 +87,6 @@ def open_checkpoints(place: Workplace) -> Checkpoints | None:
 
     state = state_directory() / "checkpoints"
     return Checkpoints(str(place.root), state=str(state), processes=place.processes)
-
-
-def file_tools(place: Workplace) -> Sequence[Tool]:
-    """The built-in tools of a workspace."""
-    from bridle.tools.builtin.bash import bash_tool
-    from bridle.tools.builtin.edit_file import edit_file_tool, multi_edit_tool
-    from bridle.tools.builtin.grep import grep_tool
-    from bridle.tools.builtin.list_files import glob_tool, list_files_tool
-    from bridle.tools.builtin.read_file import read_file_tool
-    from bridle.tools.builtin.write_file import write_file_tool
-
-    return (
-        read_file_tool(place),
-        write_file_tool(place),
-        edit_file_tool(place),
-        multi_edit_tool(place),
-        list_files_tool(place),
-        glob_tool(place),
-        grep_tool(place),
-        bash_tool(place),
-    )
 
 
 def workspace_checks(place: Workplace, config: CheckPlan) -> ProjectChecks:

@@ -41,7 +41,7 @@ class Runner(Fixed, frozen=True, kw_only=True):
         began = self.clock.now()
         bracket = Bracket(self.snapshots, state.facts)
         await bracket.open()
-        outcome = await self._outcome(state, scope)
+        outcome = await self._outcome(state, msgspec.structs.replace(scope, clock=self.clock))
         checkpoint = await bracket.close(state.call.id, scope.run_id)
         if isinstance(outcome, Suspended):
             return outcome

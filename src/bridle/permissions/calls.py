@@ -20,8 +20,11 @@ _CALL = lazy(r"([\w.:/-]+?)\((.*)\)", re.DOTALL)
 _COLON = lazy(r"([A-Za-z_]\w*): ?(.*)", re.DOTALL)
 _PATHS = ("path", "file_path", "notebook_path", "filename", "directory")
 _FETCHES = frozenset({"web_fetch", "navigate", "screenshot", "extract"})
-_ASKS = frozenset({"ask_user", "submit_plan", "request_permission"})
-_READS = READ_TOOLS | {"git_diff", "git_log", "recall", "task_check", "inspect_context"}
+_ASKS = frozenset({"ask_user", "submit_plan", "notify"})
+_READS = READ_TOOLS | {
+    "git_diff", "git_log", "recall", "task_check", "get_setting", "inspect_context",
+    "trace_tool_call", "sleep",
+}  # fmt: skip
 
 
 def facts_of(tool: str, args: Mapping[str, Any]) -> CallFacts:

@@ -9,11 +9,13 @@ import msgspec
 
 from bridle.models.endpoints import ProviderConfig
 from bridle.permissions.compile import from_execution_policy
+from bridle.permissions.patterns import canonical
 from bridle.spec.checks import compile_checks
 from bridle.spec.observability import store_of
+from bridle.tools.builtin.names import enabled_tools
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
-from bridle.types.permissions import Policy
+from bridle.types.permissions import Policy, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +33,8 @@ TUNING = (
     "history",
     "max_steps",
 )
-WRITING_TOOLS = ("write_file", "edit_file", "multi_edit")
-SHELL_TOOLS = ("bash",)
+WRITING_TOOLS = ("write_file", "edit_file", "multi_edit", "git_commit")
+SHELL_TOOLS = ("bash", "bash_session")
 
 
 class Compiled(Fixed, frozen=True, kw_only=True):
@@ -110,7 +112,17 @@ def _policy(spec: HarnessSpec, root: str | None, at: Callable[[str], str | None]
         writable=tuple(execution.writable),
         hosts=tuple(execution.allowed_hosts) or None,
         only_commands=tuple(execution.allowed_commands),
+        scope=_scope(spec),
     )
+
+
+def _scope(spec: HarnessSpec) -> tuple[Scope, ...]:
+    """What the section `tools` leaves of the tools."""
+    section = spec.tools
+    if not section.enabled and not section.disabled:
+        return ()
+    removed = {canonical(glob): "tools.disabled lists it" for glob in section.disabled}
+    return (Scope(layer="spec", tools=enabled_tools(section.enabled), removed=removed),)
 
 
 def _removed(spec: HarnessSpec) -> dict[str, str]:

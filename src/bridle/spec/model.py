@@ -53,6 +53,13 @@ class ExecutionPolicy(Section, frozen=True, kw_only=True):
     permissions: list[Permission] = []
 
 
+class ToolsSection(Section, frozen=True, kw_only=True):
+    """Which tools are offered: globs of names; `default` in `enabled` is what usually is."""
+
+    enabled: list[str] = []
+    disabled: list[str] = []
+
+
 class LimitsSection(Section, frozen=True, kw_only=True):
     """What a run may use."""
 
@@ -80,6 +87,7 @@ class HarnessSpec(Section, frozen=True, kw_only=True):
     flavor: Literal["coding", "no_tool"] = "coding"
     model_policy: ModelPolicy = ModelPolicy()
     execution_policy: ExecutionPolicy = ExecutionPolicy()
+    tools: ToolsSection = ToolsSection()
     limits: LimitsSection = LimitsSection()
     context: ContextSection = ContextSection()
     checks: ChecksSection = ChecksSection()

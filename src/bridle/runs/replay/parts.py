@@ -39,7 +39,14 @@ if TYPE_CHECKING:
     from bridle.types.tools import CallFacts, ToolSpec
 
 _head = msgspec.json.Decoder(RequestHead)
-EMITTED = (ev.TasksUpdated, ev.CheckpointTaken, ev.HookRan)
+EMITTED = (
+    ev.TasksUpdated,
+    ev.CheckpointTaken,
+    ev.Noted,
+    ev.SettingsChanged,
+    ev.PermissionGranted,
+    ev.HookRan,
+)
 """Events that tools record beside their results."""
 
 STOPPED = frozenset({"interrupted", "timeout", "cancelled"})

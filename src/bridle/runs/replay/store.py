@@ -21,6 +21,9 @@ from bridle.types.events import (
     Event,
     HookRan,
     MessageEnded,
+    Noted,
+    PermissionGranted,
+    SettingsChanged,
     TasksUpdated,
     ToolReturned,
     encode_event,
@@ -175,6 +178,8 @@ def is_result(event: Event | None) -> bool:
             return event.moment in ("returned", "closing", "reaction")
         case BudgetSettled() | CheckStarted() | CheckEnded() | TasksUpdated() | CheckpointTaken():
             return True
+        case Noted() | SettingsChanged() | PermissionGranted():
+            return event.call_id is not msgspec.UNSET
         case _:
             return False
 

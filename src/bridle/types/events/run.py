@@ -85,6 +85,7 @@ class Noted(Event, frozen=True, kw_only=True, tag="info"):
     code: str
     text: str
     consumes: tuple[str, ...] = ()
+    call_id: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class CheckStarted(Event, frozen=True, kw_only=True, tag="check_start"):
