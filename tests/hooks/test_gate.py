@@ -272,5 +272,3 @@ async def test_the_calls_of_a_subagent_pass_the_same_hooks(
         [below] = [one for one in await harness.store.threads(hidden=True) if one.depth]
     assert acted == []
     assert ran.thread_id == below.id
-
-

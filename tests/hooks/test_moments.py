@@ -217,9 +217,7 @@ async def test_observers_hear_every_moment_that_exists(
     }
 
 
-async def test_errors_overflows_and_requests_are_told(
-    opened: Opened, model: ScriptedModel
-) -> None:
+async def test_errors_overflows_and_requests_are_told(opened: Opened, model: ScriptedModel) -> None:
     watch = Watch()
     hooks = [
         Hook(event=name, type="after", handler=watch)
@@ -290,7 +288,9 @@ def test_every_pair_of_moment_and_type_is_accepted_or_explained(event: str, kind
         (Hook(event="Stop", handler=print, matcher="bash"), "has no matcher"),
         (Hook(event="PostToolUse", handler=print, on_failure="block"), "never blocks"),
         (
-            Hook(event="PreToolUse", handler=print, conditions=[{"field": "tol_name", "equals": 1}]),
+            Hook(
+                event="PreToolUse", handler=print, conditions=[{"field": "tol_name", "equals": 1}]
+            ),
             "Did you mean 'tool_name'",
         ),
         (

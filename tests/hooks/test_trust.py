@@ -239,5 +239,7 @@ def test_a_claude_hook_that_cannot_be_run_is_not_skipped(project: Bridle) -> Non
     done = project("run", "go", "--trust")
     assert done.code == 2
     assert "type 'prompt' are not available yet" in done.err
-    claude_project(project, {"disableAllHooks": True, "hooks": {"PreToolUse": [{"hooks": [entry]}]}})
+    claude_project(
+        project, {"disableAllHooks": True, "hooks": {"PreToolUse": [{"hooks": [entry]}]}}
+    )
     assert project("run", "go").code == 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from pathlib import Path
+import shlex
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,13 +14,14 @@ from bridle.types.chain import digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from bridle.hooks.define import Bound
 
 ABSENT = "absent"
 LARGEST = 16 * 1024 * 1024
-_WORDS = re.compile(r"[^\s'\"`;|&()<>=]+")
-_ROOT = re.compile(r"\$\{?(?:CLAUDE|BRIDLE)_PROJECT_DIR\}?/?")
+_WORDS = re.compile(r"[^\s`;|&()<>=]+")
+_ROOT = re.compile(r"\$(?:\{(?:CLAUDE|BRIDLE)_PROJECT_DIR\}|(?:CLAUDE|BRIDLE)_PROJECT_DIR\b)")
 
 
 def with_content(bound: Bound) -> Bound:
@@ -41,11 +43,9 @@ def content_of(bound: Bound) -> dict[str, str]:
 
 def changed_content(bound: Bound) -> str | None:
     """A file whose content is no longer the one that was trusted, if there is one."""
-    assert bound.root is not None or not bound.content
-    for name, hashed in bound.content.items():
-        if _hash(Path(str(bound.root)) / name) != hashed:
-            return name
-    return None
+    now = content_of(bound)  # names are looked up again: a link may point elsewhere
+    names = (*bound.content, *now)
+    return next((name for name in names if bound.content.get(name) != now.get(name)), None)
 
 
 def _named(bound: Bound, root: Path) -> Iterator[Path]:
@@ -56,12 +56,22 @@ def _named(bound: Bound, root: Path) -> Iterator[Path]:
             yield path
     if hook.command is None:
         return
-    for word in _WORDS.findall(hook.command):
-        rooted = _ROOT.match(word)
-        name = word[rooted.end() :] if rooted else word
-        path = root / name
-        if name and (path.is_file() or (rooted is not None)):
-            yield path
+    words = _words(hook.command, str(root))
+    bases = [root, *(root / word for word in words if (root / word).is_dir())]
+    for word in words:
+        for base in bases:
+            path = base / word
+            if path.is_file() or (word.startswith(f"{root}/") and not path.exists()):
+                yield path
+
+
+def _words(command: str, root: str) -> list[str]:
+    """Everything in a command that could be a path: word by word, quoted or not."""
+    expanded = _ROOT.sub(lambda _match: root, command)
+    words = _WORDS.findall(expanded.replace('"', "").replace("'", ""))
+    with contextlib.suppress(ValueError):  # not closed: bash will say so
+        words += shlex.split(expanded)
+    return list(dict.fromkeys(words))
 
 
 def _hash(path: Path) -> str:
