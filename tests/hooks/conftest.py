@@ -69,14 +69,6 @@ def opened(model: ScriptedModel, acted: list[str], tmp_path: Path) -> Callable[.
     return open_harness
 
 
-async def log_of(harness: Harness, *types: str) -> list[Any]:
-    """The events of all threads, in order, those of some types if named."""
-    found: list[Any] = []
-    for thread in await harness.store.threads(hidden=True):
-        found += await harness.store.events(thread.id)
-    return [event for event in found if not types or event.type in types]
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Bridle:
     """A project directory and the executable in it."""

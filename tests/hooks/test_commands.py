@@ -14,35 +14,11 @@ from typing import Any
 import pytest
 
 from support.cli import Bridle, Finished
-
-SPEC = """\
-version: 1
-name: hooked
-model_policy: {primary: scripted/answers.yaml}
-execution_policy: {approval_profile: yolo}
-"""
-ANSWERS = """\
-- calls: [{tool: bash, args: {command: "echo ran > effect.txt"}}]
-- says: finished
-"""
-
-
-def write_project(bridle: Bridle, *hooks: dict[str, Any], answers: str = ANSWERS) -> None:
-    (bridle.cwd / "answers.yaml").write_text(answers)
-    (bridle.cwd / "harness.yaml").write_text(SPEC + f"hooks: {json.dumps(list(hooks))}\n")
+from support.hooks import ANSWERS, SPEC, effect, events, write_project
 
 
 def run(bridle: Bridle, *flags: str) -> Finished:
     return bridle("run", "go", "--trust", "--output-format", "json", *flags)
-
-
-def effect(bridle: Bridle) -> bool:
-    return (bridle.cwd / "effect.txt").exists()
-
-
-def events(bridle: Bridle, *types: str) -> list[dict[str, Any]]:
-    done = bridle("events", "last", "--json")
-    return [event for event in done.lines if event["type"] in types]
 
 
 def replays(bridle: Bridle) -> bool:

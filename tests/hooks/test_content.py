@@ -29,6 +29,7 @@ def named(root: Path, command: str) -> set[str]:
         "cat x | python3 tools/guard.sh&& true",
         "cd tools && ./guard.sh",
         "env A=1 sh <tools/guard.sh",
+        "timeout 5 tools/guard.sh",
         'sh -c "$(cat tools/guard.sh)"',
         "tools/with\\ space/guard.sh; tools/guard.sh",
     ],
@@ -39,10 +40,18 @@ def test_a_named_script_is_found(tmp_path: Path, command: str) -> None:
     assert "tools/guard.sh" in named(tmp_path, command)
 
 
+@pytest.mark.parametrize("command", ["sh guard", ". ./guard", "python3 guard", "/bin/sh guard"])
+def test_what_an_interpreter_is_given_is_run_whatever_its_name(
+    tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "guard").write_text("exit 0")
+    assert named(tmp_path, command) == {"guard"}
+
+
 def test_a_name_with_spaces_and_a_link(tmp_path: Path) -> None:
     (tmp_path / "my guard.sh").write_text("exit 0")
     (tmp_path / "link.sh").symlink_to(tmp_path / "my guard.sh")
-    assert named(tmp_path, "'my guard.sh'") == {"my guard.sh"}
+    assert "my guard.sh" in named(tmp_path, "'my guard.sh'")
     assert named(tmp_path, "./link.sh") == {"my guard.sh"}
     hook = Hook(event="PreToolUse", command="./link.sh")
     bound = with_content(bind(hook, 0, layer="project", root=tmp_path.resolve()))
@@ -50,6 +59,25 @@ def test_a_name_with_spaces_and_a_link(tmp_path: Path) -> None:
     (tmp_path / "link.sh").unlink()
     (tmp_path / "link.sh").symlink_to(tmp_path / "other.sh")
     assert changed_content(bound) is not None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat > told.json",
+        "cat >> hooks/log; exit 0",
+        "tee -a told.json < /dev/null",
+        "test -e begun || touch begun",
+        "sqlite3 data.db 'select 1'",
+        "echo 2>errors.txt",
+    ],
+)
+def test_what_a_hook_writes_is_not_what_it_runs(tmp_path: Path, command: str) -> None:
+    (tmp_path / "hooks").mkdir()
+    before = named(tmp_path, command)
+    for name in ("told.json", "hooks/log", "begun", "data.db", "errors.txt"):
+        (tmp_path / name).write_text("x")
+    assert named(tmp_path, command) == before
 
 
 def test_what_is_outside_is_not_the_project_s(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ import pytest
 
 from bridle import Hook, HookContext, HookResult, Rules
 from bridle.testing import ScriptedModel, calls, says
-
-from .conftest import log_of
+from support.hooks import log_of
 
 Opened = Callable[..., Any]
 pytestmark = pytest.mark.anyio

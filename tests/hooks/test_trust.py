@@ -12,8 +12,7 @@ import time
 from pathlib import Path
 
 from support.cli import EXECUTABLE, Bridle
-
-from .test_commands import ANSWERS, SPEC, effect, events, write_project
+from support.hooks import ANSWERS, SPEC, effect, events, write_project
 
 GUARD = "echo guarded > guarded.txt; exit 0\n"
 
@@ -239,7 +238,6 @@ def test_a_claude_hook_that_cannot_be_run_is_not_skipped(project: Bridle) -> Non
     done = project("run", "go", "--trust")
     assert done.code == 2
     assert "type 'prompt' are not available yet" in done.err
-    claude_project(
-        project, {"disableAllHooks": True, "hooks": {"PreToolUse": [{"hooks": [entry]}]}}
-    )
+    hooks = {"PreToolUse": [{"hooks": [entry]}]}
+    claude_project(project, {"disableAllHooks": True, "hooks": hooks})
     assert project("run", "go").code == 0

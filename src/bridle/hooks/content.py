@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
 import re
 import shlex
 from typing import TYPE_CHECKING
@@ -20,7 +22,22 @@ if TYPE_CHECKING:
 
 ABSENT = "absent"
 LARGEST = 16 * 1024 * 1024
+SCRIPTS = frozenset(
+    {".sh", ".bash", ".zsh", ".fish", ".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".pl",
+     ".php", ".lua", ".awk", ".jq", ".ps1", ".r", ".jl", ".go", ".rs", ".java", ".jar", ".swift"}
+)  # fmt: skip
+DATA = frozenset(
+    {".log", ".txt", ".json", ".jsonl", ".csv", ".tsv", ".md", ".out", ".err", ".tmp", ".db",
+     ".sqlite", ".lock", ".pid"}
+)  # fmt: skip
+INTERPRETERS = frozenset(
+    {"sh", "bash", "dash", "zsh", "ksh", "fish", "source", ".", "exec", "env", "nohup", "python",
+     "python3", "node", "deno", "bun", "ruby", "perl", "php", "lua", "npx", "tsx", "pwsh", "-f"}
+)  # fmt: skip
+"""A word behind one of these is run, whatever it is called."""
+
 _WORDS = re.compile(r"[^\s`;|&()<>=]+")
+_WRITTEN = re.compile(r">+\|?\s*([^\s`;|&()<>]+)")
 _ROOT = re.compile(r"\$(?:\{(?:CLAUDE|BRIDLE)_PROJECT_DIR\}|(?:CLAUDE|BRIDLE)_PROJECT_DIR\b)")
 
 
@@ -56,22 +73,44 @@ def _named(bound: Bound, root: Path) -> Iterator[Path]:
             yield path
     if hook.command is None:
         return
-    words = _words(hook.command, str(root))
+    words, written = _words(hook.command, str(root))
     bases = [root, *(root / word for word in words if (root / word).is_dir())]
-    for word in words:
+    for before, word in itertools.pairwise(["", *words]):
+        if word in written or word.startswith("-"):
+            continue
         for base in bases:
             path = base / word
-            if path.is_file() or (word.startswith(f"{root}/") and not path.exists()):
+            known = path.is_file() or (base is root and not path.exists())
+            if known and _is_code(word, path, after=before):
                 yield path
 
 
-def _words(command: str, root: str) -> list[str]:
-    """Everything in a command that could be a path: word by word, quoted or not."""
+def _is_code(word: str, path: Path, *, after: str) -> bool:
+    """Whether a word of a command is something that it runs, rather than data that it writes."""
+    kind = path.suffix.lower()
+    if path.is_file() and (os.access(path, os.X_OK) or _begins_as_script(path)):
+        return True
+    if kind in DATA:
+        return False
+    return kind in SCRIPTS or "/" in word or after.rpartition("/")[2] in INTERPRETERS
+
+
+def _begins_as_script(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(2) == b"#!"
+    except OSError:
+        return False
+
+
+def _words(command: str, root: str) -> tuple[list[str], set[str]]:
+    """Everything in a command that could be a path, quoted or not; and what it writes to."""
     expanded = _ROOT.sub(lambda _match: root, command)
-    words = _WORDS.findall(expanded.replace('"', "").replace("'", ""))
+    bare = expanded.replace('"', "").replace("'", "")
+    words = _WORDS.findall(bare)
     with contextlib.suppress(ValueError):  # not closed: bash will say so
         words += shlex.split(expanded)
-    return list(dict.fromkeys(words))
+    return words, set(_WRITTEN.findall(bare))
 
 
 def _hash(path: Path) -> str:

@@ -38,9 +38,7 @@ class Executors(Fixed, frozen=True, kw_only=True):
     async def run(self, bound: Bound, context: HookContext) -> HookResult:
         """Run a hook to its answer; raises `HookFailed` for everything that is not one."""
         try:
-            changed = changed_content(bound) if bound.layer == "project" else None
-            if changed is not None:
-                raise HookFailed(f"{changed} was changed after it was trusted")
+            _check_content(bound)
             with anyio.fail_after(bound.hook.timeout + 1):  # a command is stopped by its own limit
                 return await self._run(bound, context)
         except TimeoutError:
@@ -104,3 +102,10 @@ class Executors(Fixed, frozen=True, kw_only=True):
             raise
         except Exception as error:
             raise HookFailed(f"it raised {type(error).__name__}: {error}") from error
+
+
+def _check_content(bound: Bound) -> None:
+    """What a project's hook names must be what was trusted, also when an agent could write it."""
+    changed = changed_content(bound) if bound.layer == "project" else None
+    if changed is not None:
+        raise HookFailed(f"{changed} was changed after it was trusted")
