@@ -271,3 +271,15 @@ async def test_the_calls_of_a_subagent_pass_the_same_hooks(
         [below] = [one for one in await harness.store.threads(hidden=True) if one.depth]
     assert acted == []
     assert ran.thread_id == below.id
+
+
+async def test_what_a_hook_says_has_no_secrets(
+    opened: Opened, model: ScriptedModel, acted: list[str]
+) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    said = decide(decision="deny", reason=f"uses {token}", context=f"see {token}")
+    hook = Hook(event="PreToolUse", handler=said)
+    _, events = await one_call(opened, model, hook)
+    assert "uses" in str(events)
+    assert token not in str(events)
+    assert token not in str(model.requests)

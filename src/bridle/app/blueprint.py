@@ -13,6 +13,7 @@ from bridle.app.parts.state import StateShape
 from bridle.delegation.subagent import Subagent, subagent_tool
 from bridle.errors import ConfigError, suggest
 from bridle.gate.batch import Concurrency
+from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.models.packs import Tuning, tune
 from bridle.permissions.patterns import canonical
 from bridle.permissions.safety import in_scope
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from bridle.models.registry import ModelRegistry
     from bridle.ports.snapshots import Snapshots
     from bridle.types.permissions import Policy
+    from bridle.types.secrets import Secret
 
 ResolveModel = Callable[[str], Model | Awaitable[Model]]
 Tools = Sequence[Tool | str] | Callable[[RequestContext], Sequence[Tool | str]]
@@ -60,6 +62,8 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
     model_auth: Callable[[str], Any] | None = None
     use_counts: Mapping[str, int] = msgspec.field(default_factory=dict)
+    secrets: Mapping[str, Secret] = msgspec.field(default_factory=dict)
+    redactor: Redactor = NOTHING_HIDDEN
 
     def __post_init__(self) -> None:
         check_modes(self.modes)

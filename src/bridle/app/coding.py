@@ -119,11 +119,13 @@ def build_coding(options: RunOptions) -> Coding:
         resource_id=resource_of(root),
         workspace=workspace if compiled.tools else None,
         workspace_tools=_extra_tools(chosen.id, options),
+        search_url=ruling.spec.tools.search_url,
         permissions=policy,
         limits=compiled.limits.within(options.limits),
         checks=_checks(compiled, options),
         hooks=ruling.hooks,
         resolve_model=registry.resolve,
+        redact=compiled.redact,
     )
     told = (f"instructions: {', '.join(loaded.files)}",) if loaded.files else ()
     return Coding(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
+import msgspec
 
 from bridle.app.attachment import Attachment, Engine
 from bridle.app.blueprint import Blueprint, ResolveModel, Tools
@@ -17,10 +18,12 @@ from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.heartbeats import Heartbeats
 from bridle.app.hooks import open_hooks, tell_shutdown
 from bridle.app.models import model_registry
+from bridle.app.outside import Outside
 from bridle.app.parts.state import StateShape
 from bridle.app.paths import default_store, state_directory
 from bridle.app.prepare import Preparer
 from bridle.app.scope import HostedTasks
+from bridle.app.secrets import configured, hiding
 from bridle.app.session import Session
 from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
     from bridle.ports.store import Store
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
+    from bridle.types.secrets import Secret
 
 
 class Harness:
@@ -76,10 +80,13 @@ class Harness:
         heartbeats: Sequence[Heartbeat] = (),
         hooks: Sequence[Hook | Bound] = (),
         disable_builtin_tools: Sequence[str] = (),
+        search_url: str | None = None,
         resolve_model: ResolveModel | None = None,
         model_auth: Callable[[str], Any] | None = None,
         model_use_counts: Mapping[str, int] | None = None,
         tuning: Callable[[str], Tuning] = tune,
+        secrets: Mapping[str, str | Secret] | None = None,
+        redact: Sequence[str] | None = (),
         ports: Ports | None = None,
     ) -> None:
         check_kinds(subagents)
@@ -96,15 +103,19 @@ class Harness:
         place = workspace.place() if workspace is not None else None
         self._checkpoints = open_checkpoints(place) if place is not None else None
         self._tasks = HostedTasks()
+        policy = _policy(permissions, workspace)
+        outside = Outside(place, policy, search_url=search_url, tasks=lambda: self._tasks.group)
         self._catalogue = catalogue(
             place,
             tasks=lambda: self._tasks.group,
+            outside=outside,
             more=workspace_tools(place) if place is not None and workspace_tools else (),
             disabled=disable_builtin_tools,
         )
         registry = _lazy_registry(lambda: nullcontext(self.store))
-        policy = _policy(permissions, str(place.root) if place is not None else None)
         clock = self._ports.clock or SystemClock()
+        known = configured(secrets, os.environ)
+        redactor = hiding(known, redact, os.environ)
         self._blueprint = Blueprint(
             modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
             resolve_model=resolve_model or (lambda name: registry().resolve(name)),
@@ -118,13 +129,17 @@ class Harness:
             policy=policy,
             limits=limits or Limits(),
             state=StateShape(state),
-            checks=workspace_checks(place, _plan(checks)) if checks and place else None,
+            checks=workspace_checks(place, _plan(checks), redactor.text)
+            if checks and place
+            else None,
             card=Cards(place),
             snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
-            hooks=open_hooks(hooks, place, policy, clock) if hooks else None,
+            hooks=open_hooks(hooks, place, policy, clock, redactor) if hooks else None,
             model_auth=model_auth,
             tuning=tuning,
             use_counts=model_use_counts or {},
+            secrets=known,
+            redactor=redactor,
         )
         self._engine: Engine | None = None
         self._close: Callable[[], Any] | None = None
@@ -274,15 +289,18 @@ def _plan(checks: bool | CheckPlan | None) -> CheckPlan:
     return checks if isinstance(checks, CheckPlan) else CheckPlan()
 
 
-def _policy(given: Rules | Policy | None, root: str | None) -> Policy:
+def _policy(given: Rules | Policy | None, workspace: Workspace | None) -> Policy:
     if isinstance(given, Policy):
         return given
-    return policy_of(
+    policy = policy_of(
         given or Rules(),
-        root=root,
+        root=str(workspace.root) if workspace is not None else None,
         home=str(Path.home()),
         state_dir=str(state_directory()),
     )
+    if workspace is None or not workspace.allowed_hosts:
+        return policy
+    return msgspec.structs.replace(policy, hosts=tuple(workspace.allowed_hosts))
 
 
 def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[], str | None]:

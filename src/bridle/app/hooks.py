@@ -13,13 +13,18 @@ if TYPE_CHECKING:
     from bridle.hooks.define import Bound, Hook
     from bridle.hooks.running import HookSet
     from bridle.journal.recorder import Journal
+    from bridle.journal.redact import Redactor
     from bridle.ports.clock import Clock
     from bridle.tools.builtin.workspace import Workplace
     from bridle.types.permissions import Policy
 
 
 def open_hooks(
-    hooks: Sequence[Hook | Bound], place: Workplace | None, policy: Policy, clock: Clock
+    hooks: Sequence[Hook | Bound],
+    place: Workplace | None,
+    policy: Policy,
+    clock: Clock,
+    redactor: Redactor,
 ) -> HookSet:
     """Check hooks and make them ready to run; raises `ConfigError` for one that is wrong."""
     from bridle.hooks.define import Hook, bind
@@ -46,6 +51,7 @@ def open_hooks(
             cwd=root or str(Path.cwd()),
         ),
         clock=clock,
+        redactor=redactor,
         root=root,
         home=policy.home,
         profile="yolo" if policy.yolo else policy.profile,

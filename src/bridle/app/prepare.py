@@ -18,6 +18,7 @@ from bridle.app.guard import GuardedModel
 from bridle.errors import ConfigError, suggest
 from bridle.gate.decide import Decider
 from bridle.gate.run import Runner
+from bridle.gate.secrets import SecretTools
 from bridle.models.packs import Tuning, fitted
 from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.evaluate import evaluate
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from bridle.ports.hooks import HookPort
     from bridle.ports.model import Model
     from bridle.ports.store import Store
+    from bridle.ports.tools import Toolbox
     from bridle.tools.define import Tool
 
 _head = msgspec.json.Decoder(RequestHead)
@@ -67,7 +69,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             self.breakers.user_turn()
         tuning = blueprint.tuning(model_id)
         offered = _surface(self._tools(kind, agent, state), tuning)
-        tools = ToolSet(offered, deps=agent.deps)
+        tools = SecretTools(tools=ToolSet(offered, deps=agent.deps), secrets=blueprint.secrets)
         head = await self._head(wanted, kind, agent, tools, tuning)
         policy = _for_depth(await self._policy(wanted), state)
         limits = _limits(blueprint.limits, agent.limits, tuning)
@@ -85,12 +87,14 @@ class Preparer(Fixed, frozen=True, kw_only=True):
                 evaluate=evaluate,
                 card=blueprint.card,
                 marks=hooks.marks if hooks is not None else None,
+                redactor=blueprint.redactor,
             ),
             runner=Runner(
                 toolbox=tools,
                 artefacts=self.artefacts,
                 clock=self.clock,
                 snapshots=blueprint.snapshots,
+                redactor=blueprint.redactor,
             ),
             budget=LedgerBudget(store=self.store, clock=self.clock),
             limits=limits,
@@ -132,7 +136,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         wanted: Wanted,
         kind: Subagent | None,
         agent: Agent[Any, Any],
-        tools: ToolSet,
+        tools: Toolbox,
         tuning: Tuning,
     ) -> RequestHead:
         if wanted.head:
@@ -141,8 +145,8 @@ class Preparer(Fixed, frozen=True, kw_only=True):
                 return _head.decode(blob)
         system = kind.instructions if kind is not None else agent.instructions
         return RequestHead(
-            system=system,
-            tools=tools.specs,
+            system=self.blueprint.redactor.text(system),
+            tools=self.blueprint.redactor.value(tools.specs),
             settings=tuning.settings(output_schema=None if kind else agent.output_schema),
             history=tuning.history,
         )

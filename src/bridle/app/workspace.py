@@ -18,7 +18,7 @@ PACKAGE = str(Path(__file__).resolve().parent.parent)
 """Ourselves: what is installed editable may lie where commands see nothing, such as /tmp."""
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from bridle.checks.plan import CheckPlan
     from bridle.ports.sandbox import Network
@@ -85,12 +85,17 @@ def open_checkpoints(place: Workplace) -> Checkpoints | None:
         return None
     from bridle.sandbox.checkpoints import Checkpoints
 
-    state = state_directory() / "checkpoints"
-    return Checkpoints(str(place.root), state=str(state), processes=place.processes)
+    return Checkpoints(str(place.root), state=str(state_directory()), processes=place.processes)
 
 
-def workspace_checks(place: Workplace, config: CheckPlan) -> ProjectChecks:
-    """The checks of a workspace."""
+def workspace_checks(
+    place: Workplace, config: CheckPlan, hide: Callable[[str], str]
+) -> ProjectChecks:
+    """The checks of a workspace; `hide` takes secrets out of what they say."""
     return ProjectChecks(
-        root=place.root, processes=place.processes, sandbox=place.sandbox, config=config
+        root=place.root,
+        processes=place.processes,
+        sandbox=place.sandbox,
+        config=config,
+        hide=hide,
     )

@@ -13,6 +13,7 @@ from bridle.types.base import Fixed
 from bridle.types.events import CheckEnded, CheckStarted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from bridle.ports.processes import Processes
@@ -28,6 +29,7 @@ class ProjectChecks(Fixed, frozen=True, kw_only=True):
     processes: Processes
     sandbox: Sandbox
     config: CheckPlan = msgspec.field(default_factory=CheckPlan)
+    hide: Callable[[str], str] = lambda text: text
 
     @property
     def max_rounds(self) -> int:
@@ -52,7 +54,7 @@ class ProjectChecks(Fixed, frozen=True, kw_only=True):
             cwd=str(self.root),
             timeout=check.timeout,
         )
-        text = "\n".join((result.stdout, *result.notes))
+        text = self.hide("\n".join((result.stdout, *result.notes)))
         return CheckEnded(
             run_id=check.run_id,
             name=check.name,

@@ -8,6 +8,7 @@ import msgspec
 
 from bridle.hooks.define import Bound, HookContext, HookResult
 from bridle.hooks.protocol import HookFailed, within_its_type
+from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.types.base import Fixed
 from bridle.types.events import HookRan
 
@@ -32,6 +33,7 @@ class HookSet(Fixed, frozen=True, kw_only=True):
     hooks: tuple[Bound, ...]
     executors: Executors
     clock: Clock
+    redactor: Redactor = NOTHING_HIDDEN
     root: str | None = None
     home: str | None = None
     profile: str = ""
@@ -85,9 +87,10 @@ class HookSet(Fixed, frozen=True, kw_only=True):
         began = self.clock.now()
         failure = None
         try:
-            said = within_its_type(bound, await self.executors.run(bound, context))
+            answer = self.redactor.value(await self.executors.run(bound, context))
+            said = within_its_type(bound, answer)
         except HookFailed as error:
-            failure = str(error)
+            failure = self.redactor.text(str(error))
             blocks = bound.on_failure == "block"
             said = HookResult(decision="deny", reason=failure) if blocks else HookResult()
         ran = HookRan(

@@ -58,6 +58,7 @@ class ToolsSection(Section, frozen=True, kw_only=True):
 
     enabled: list[str] = []
     disabled: list[str] = []
+    search_url: str | None = None
 
 
 class LimitsSection(Section, frozen=True, kw_only=True):

@@ -13,7 +13,8 @@ PLANNED = frozenset(
     [
         "inherits",
         "runtime",
-        "tools",
+        "tools.concurrency",
+        "tools.timeout",
         "agents",
         "modes",
         "workflow",
