@@ -38,6 +38,9 @@ def test_exit_2_blocks_with_what_it_wrote(project: Bridle) -> None:
     assert decided["layer"] == "project"
     assert decided["source"] == f"{project.cwd / 'harness.yaml'}:5"
     assert decided["trace"][-1]["rule"] == "hook:PreToolUse[0]"
+    why = project("why", decided["id"])
+    assert "change the hook PreToolUse[0] at" in why.out
+    assert "(gives allow)" in why.out
     told = json.loads((project.cwd / "told.json").read_text())
     assert told["hook_event_name"] == "PreToolUse"
     assert told["tool_name"] == "bash"

@@ -181,6 +181,21 @@ async def test_a_stop_hook_keeps_the_run_on_and_not_for_ever(
     assert active[:2] == [False, True]
 
 
+async def test_a_stop_hook_that_fails_keeps_the_run_on_once(
+    opened: Opened, model: ScriptedModel
+) -> None:
+    model.plays(*[says(f"finished {number}") for number in range(20)])
+
+    def broken(_context: HookContext) -> None:
+        raise RuntimeError("oops")
+
+    async with opened(Hook(event="Stop", handler=broken)) as harness:
+        result = await (await harness.session()).send("go")
+    assert result.reason == "end_turn"
+    assert len(model.requests) == 2
+    assert "RuntimeError: oops" in texts(model.requests[1])
+
+
 async def test_observers_hear_every_moment_that_exists(
     opened: Opened, model: ScriptedModel, acted: list[str]
 ) -> None:

@@ -68,7 +68,7 @@ class Executors(Fixed, frozen=True, kw_only=True):
             cwd=place,
             env={"CLAUDE_PROJECT_DIR": place, "BRIDLE_PROJECT_DIR": place},
             timeout=bound.hook.timeout,
-            stdin=msgspec.json.encode(told_as(bound, context.data)),
+            stdin=msgspec.json.encode(told_as(bound, context.data)) + b"\n",
             stderr="separate",
             output=OUTPUT,
         )

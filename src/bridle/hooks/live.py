@@ -114,7 +114,8 @@ class LiveHooks(Moving):
                 if not _fits(bound, data):
                     continue
                 ran, _ = await self.hooks.ask(bound, scope, data, moment="closing")
-                if ran.effect in ("deny", "ask"):
+                fails_again = ran.outcome == "failed" and close.again
+                if ran.effect in ("deny", "ask") and not fails_again:
                     ran = msgspec.structs.replace(ran, context=ran.reason or "Go on.")
                 rans.append(ran)
                 if ran.context or ran.halt:
