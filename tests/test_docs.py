@@ -79,7 +79,7 @@ def as_script(block: Block, home: Path) -> str:
 
 
 @pytest.mark.timeout(300)  # they repair, wait and resume; a busy machine takes its time
-@pytest.mark.parametrize("page", ["README.md", "docs/start.md", "docs/reference/observing.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md", "docs/hooks.md", "docs/reference/observing.md"])
 def test_the_commands_of_a_page_work_one_after_the_other(page: str, tmp_path: Path) -> None:
     found = [block for block in blocks(ROOT / page, "sh") if block.reason is None]
     assert found
