@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bridle.app.claims import claims_of
 from bridle.app.config import Agent
 from bridle.app.harness import Harness
 from bridle.app.layers import read_layers
@@ -16,7 +17,7 @@ from bridle.app.models import model_registry
 from bridle.app.paths import state_directory
 from bridle.app.records import open_records
 from bridle.app.stores import store_url
-from bridle.app.trust import require_trust
+from bridle.app.trust import Confirm, require_trust
 from bridle.app.workspace import Workspace, output_checks
 from bridle.context.environment import environment_facts
 from bridle.context.instructions import Loaded, load_instructions
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from bridle.checks.plan import CheckPlan
+    from bridle.hooks.define import Bound
     from bridle.spec.layers import Layered
     from bridle.spec.model import HarnessSpec
     from bridle.tools.builtin.workspace import Workplace
@@ -60,6 +62,7 @@ class RunOptions(Fixed, frozen=True, kw_only=True):
     yolo: bool = False
     answerable: bool = True
     trust: bool = False
+    confirm: Confirm | None = None
     limits: Limits = msgspec.field(default_factory=Limits)
     checks: bool = True
     output_schema: dict[str, Any] | None = None
@@ -88,8 +91,8 @@ def build_coding(options: RunOptions) -> Coding:
     ruling = read_ruling(options)
     compiled, policy = ruling.compiled, ruling.policy
     store = _store(options, compiled)
-    for file in ruling.layered.project_files("model_policy.base_url", "model_policy.providers"):
-        require_trust(Path(file), "where models are reached", given=options.trust)
+    claims = claims_of(root, ruling.layered, ruling.hooks)
+    require_trust(root, claims, given=options.trust, confirm=options.confirm)
     registry = model_registry(
         options.environ,
         providers=compiled.providers,
@@ -125,6 +128,7 @@ def build_coding(options: RunOptions) -> Coding:
         permissions=policy,
         limits=compiled.limits.within(options.limits),
         checks=plan if plan is None or compiled.tools else output_checks(plan, sandbox=sandbox),
+        hooks=ruling.hooks,
         resolve_model=registry.resolve,
         redact=compiled.redact,
     )
@@ -132,7 +136,7 @@ def build_coding(options: RunOptions) -> Coding:
     return Coding(
         harness=harness,
         root=root,
-        said=(*told, *loaded.notices),
+        said=(*told, *loaded.notices, *ruling.notices),
         fail_on_error=compiled.checks.fail_on_error,
         remote=compiled.tools and chosen.id.partition("/")[0] not in RESERVED,
         finds_checks=plan is not None and plan.find and compiled.tools,
@@ -216,6 +220,8 @@ class Ruling(Fixed, frozen=True, kw_only=True):
     layered: Layered
     compiled: Compiled
     policy: Policy
+    hooks: tuple[Bound, ...] = ()
+    notices: tuple[str, ...] = ()
 
     @property
     def spec(self) -> HarnessSpec:
@@ -230,7 +236,28 @@ def read_ruling(options: RunOptions) -> Ruling:
     layered = read_layers(root, path, options.environ)
     compiled = compile_spec(layered.spec, root=str(root), at=layered.at)
     policy = _policy(compiled.policy, options)
-    return Ruling(path=path, layered=layered, compiled=compiled, policy=policy)
+    hooks, notices = _hooks(layered, root)
+    return Ruling(
+        path=path,
+        layered=layered,
+        compiled=compiled,
+        policy=policy,
+        hooks=hooks,
+        notices=notices,
+    )
+
+
+def _hooks(layered: Layered, root: Path) -> tuple[tuple[Bound, ...], tuple[str, ...]]:
+    """The hooks of every layer, and those that the project keeps for another tool."""
+    from bridle.spec.hooks import bind_hooks
+
+    own = bind_hooks(layered, root)
+    if not (root / ".claude").is_dir():
+        return own, ()
+    from bridle.hooks.claude import read_claude
+
+    theirs, notices = read_claude(root)
+    return (*own, *theirs), notices
 
 
 def _policy(policy: Policy, options: RunOptions) -> Policy:

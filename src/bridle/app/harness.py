@@ -16,6 +16,7 @@ from bridle.app.builtin import catalogue
 from bridle.app.cards import Cards
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.heartbeats import Heartbeats
+from bridle.app.hooks import open_hooks, tell_shutdown
 from bridle.app.models import model_registry
 from bridle.app.outside import Outside
 from bridle.app.parts.state import StateShape
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from bridle.app.classifier import Judge
     from bridle.app.results import RunResult
+    from bridle.hooks.define import Bound, Hook
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.classifier import Classifier
     from bridle.ports.store import Store
@@ -79,6 +81,7 @@ class Harness:
         limits: Limits | None = None,
         checks: bool | CheckPlan | ProjectChecks | None = None,
         heartbeats: Sequence[Heartbeat] = (),
+        hooks: Sequence[Hook | Bound] = (),
         disable_builtin_tools: Sequence[str] = (),
         search_url: str | None = None,
         resolve_model: ResolveModel | None = None,
@@ -114,6 +117,7 @@ class Harness:
             disabled=disable_builtin_tools,
         )
         registry = _lazy_registry(lambda: nullcontext(self.store))
+        clock = self._ports.clock or SystemClock()
         known = configured(secrets, os.environ)
         redactor = hiding(known, redact, os.environ)
         self._blueprint = Blueprint(
@@ -132,6 +136,7 @@ class Harness:
             checks=_checks(checks, place, redactor.text),
             card=Cards(place),
             snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
+            hooks=open_hooks(hooks, place, policy, clock, redactor) if hooks else None,
             model_auth=model_auth,
             tuning=tuning,
             use_counts=model_use_counts or {},
@@ -198,6 +203,7 @@ class Harness:
             return
         await self.heartbeats.stop()
         await self._tasks.close()
+        await tell_shutdown(self._blueprint.hooks, self._engine.journal, self._sessions)
         self._engine = None
         self._sessions.clear()
         if self._close is not None:

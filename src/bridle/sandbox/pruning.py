@@ -38,7 +38,7 @@ async def prune(
     directory: str, keep: Collection[str], *, before: float, dry_run: bool, processes: Processes
 ) -> Pruned:
     """Drop what was written before a moment and what none of the kept trees reaches."""
-    repository = Repository(Source(top=directory), directory, processes)
+    repository = Repository(Source(top=directory), directory, directory, processes)
     try:
         async with repository.locked():
             return await _prune(repository, keep, before=before, dry_run=dry_run)

@@ -17,6 +17,7 @@ from bridle.permissions.evaluate import evaluate
 from bridle.ports.clock import from_iso
 from bridle.ports.model import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta
 from bridle.ports.tools import CallScope, Child, Outcome, Suspended
+from bridle.runs.replay.hooks import TapeHooks
 from bridle.types import events as ev
 from bridle.types.content import Text
 from bridle.types.ids import message_id
@@ -44,6 +45,7 @@ EMITTED = (
     ev.Noted,
     ev.SettingsChanged,
     ev.PermissionGranted,
+    ev.HookRan,
 )
 """Events that tools record beside their results."""
 
@@ -281,6 +283,7 @@ class TapePreparer:
             budget=TapeBudget(self.tape),
             limits=started.limits,
             checks=TapeChecks(self.tape, started.check_rounds),
+            hooks=TapeHooks(self.tape),
             mode_id=wanted.mode or started.mode_id,
             count=self._count,
             concurrency=Concurrency(children=started.limits.max_parallel),

@@ -27,7 +27,7 @@ OPTIONS = (
     click.option("--mode", help="The mode to work in."),
     click.option("--profile", help="strict, balanced, auto-edit, yolo or deny."),
     click.option("--yolo", is_flag=True, help="Ask for nothing; denies still hold."),
-    click.option("--trust", is_flag=True, help="Trust the project's configuration as it is now."),
+    click.option("--trust", is_flag=True, help="Trust what the project brings, as it is now."),
     click.option("--max-usd", type=click.FloatRange(min=0, min_open=True)),
     click.option("--max-steps", type=click.IntRange(min=1)),
     click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS"),

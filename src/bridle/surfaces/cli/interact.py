@@ -53,6 +53,13 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
+def confirm_trust(told: str) -> bool:
+    """Show what a project brings and ask whether it may be used."""
+    talk(f"This project brings what is not trusted yet:\n{told}")
+    agreed: bool = click.confirm("Trust it as it is now?", default=False, err=True)
+    return agreed
+
+
 async def answer_all(
     session: Answering, result: RunResult[Any], prompt: Prompt | None = None
 ) -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from bridle.app.ahead import load_ahead
 from bridle.app.coding import Coding, RunOptions, build_coding
 from bridle.app.resuming import with_open_model
 from bridle.errors import ConfigError, UserError
 from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.closing import closing
-from bridle.surfaces.cli.interact import answer_all, can_ask
+from bridle.surfaces.cli.interact import answer_all, can_ask, confirm_trust
 from bridle.surfaces.cli.output import data, json_line, talk
 from bridle.surfaces.cli.render import result_json
 from bridle.surfaces.cli.signals import Signals
@@ -45,6 +47,9 @@ async def do(options: RunOptions, job: Job) -> int:
     """Run a job to its end, or until it rests; returns the exit code."""
     if job.task is None:
         options = await with_open_model(options, job.thread)
+    asks = job.format == "text" and options.answerable and can_ask()
+    if asks:
+        options = msgspec.structs.replace(options, confirm=confirm_trust)
     coding = build_coding(options)
     harness = coding.harness
     progress = _progress(job, coding)
@@ -58,7 +63,6 @@ async def do(options: RunOptions, job: Job) -> int:
         _listen(session, job, progress, step)
         run_id = await _begin(session, job, coding)
         result = await session.wait(run_id)
-        asks = job.format == "text" and options.answerable and can_ask()
         while asks and result.pending and signals.received is None:
             if progress is not None:
                 progress.finish()

@@ -50,6 +50,8 @@ def command(spec: Path | None, as_json: bool) -> None:
     if found.store is not None:
         data(f"store     {found.store}")
     data(f"tools     {'coding' if found.tools else 'none'}")
+    for line in found.hooks:
+        data(f"hook      {line}")
     data(found.policy_text)
 
 
