@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Give the agent a task in this directory."),
     "fix": ("fix", "Repair failing tests, with no key and no network."),
+    "chat": ("chat", "Talk to the agent line by line."),
     "runs": ("runs", "List runs."),
     "events": ("events", "Print the events of a run."),
     "threads": ("threads", "List threads."),
