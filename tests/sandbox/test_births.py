@@ -158,6 +158,19 @@ async def test_while_another_command_holds_the_name_it_is_not_kept(
     assert (workspace / ".git" / "HEAD").exists()
 
 
+@pytest.mark.skipif(not probe.landlock().available, reason="needs Landlock")
+async def test_where_nothing_can_stand_in_the_whole_stays_beside_it(
+    policy: SandboxPolicy, workspace: Path, supervisor: Supervisor
+) -> None:
+    """What was made may have been the user's, meanwhile."""
+    shell = Shell(supervisor, make_sandbox("landlock", policy), policy.root)
+    done = await shell("git init -q; git config remote.origin.url https://example.org/x")
+    (aside,) = [path for path in workspace.iterdir() if path.name.startswith(".git.made-")]
+    assert f"The whole is {aside}" in " ".join(done.notes)
+    assert "example.org" in (aside / "config").read_text()
+    assert "example.org" not in (workspace / ".git" / "config").read_text()
+
+
 def test_only_plain_settings_are_kept() -> None:
     text, dropped = plain_config(
         "[core]\n\tbare = false\n\tsshCommand = evil\n[user]\n\tname = Ada B\n"
