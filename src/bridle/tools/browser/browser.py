@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("bridle.browser")
 MAX_BROWSERS = 4
 START = 30.0
+FAREWELL = 2.0
 COMPLAINTS = 2000
 _COUNT = itertools.count(1)
 
@@ -92,7 +93,9 @@ class Browser:
         async def listen() -> None:
             await process.drain(take)
             connection.close("its process ended")
+            silent.set()
 
+        silent = anyio.Event()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(listen)
             page = Page(connection, tasks)
@@ -100,6 +103,8 @@ class Browser:
                 with anyio.fail_after(START):
                     await page.attach()
             except (ToolError, TimeoutError) as error:
+                with anyio.move_on_after(FAREWELL):  # what it says before it ends is the reason
+                    await silent.wait()
                 raise ToolError(
                     f"Chromium did not start: {error}\n{self._said()}",
                     hint="Tell the user. `chromium --headless --dump-dom about:blank` shows "
