@@ -16,6 +16,7 @@ from bridle.agent.budget import spent, worst_case
 from bridle.agent.stream import Draft
 from bridle.context.window import newest
 from bridle.errors import BudgetBlocked, HeadMoved, ModelError, RequestAbandoned
+from bridle.gate.classify import KnownTools, Opinions, opinions
 from bridle.gate.decide import terms_of
 from bridle.journal.recorder import Extra, ThreadLog
 from bridle.ports.model import Answer, ModelRequest
@@ -70,7 +71,11 @@ class Step(Fixed, frozen=True, kw_only=True):
 
     async def take(self, run: RunState) -> None:
         """Ask the model once; what comes of it is in the log when this returns."""
-        room = await self.setup.budget.room(self._ask(run), run.start.account)
+        ask = self._ask(run)
+        if self.setup.classifier is not None:
+            more = ask.input_tokens + self.setup.classifier.room
+            ask = msgspec.structs.replace(ask, input_tokens=more)
+        room = await self.setup.budget.room(ask, run.start.account)
         if isinstance(room, NoRoom):
             await self.log.decide(ev.BudgetExhausted(run_id=run.run_id, why=room.why))
             return
@@ -141,6 +146,7 @@ class Step(Fixed, frozen=True, kw_only=True):
             message_id=name,
             model=self.setup.model_id,
             live=self.log.journal.live,
+            redactor=self.log.journal.redactor,
         )
 
     def _recipe(self, run: RunState, room: Room) -> ev.Recipe:
@@ -179,10 +185,37 @@ class Step(Fixed, frozen=True, kw_only=True):
 
     async def _answered(self, run: RunState, draft: Draft) -> None:
         answer = draft.answer or self._priced(run, draft)
-        message = answer.message
-        decisions = self.setup.decider.batch(
+        found: Opinions = {}
+        try:
+            found = await self._opinions(run, answer)
+        finally:  # an answer that came is recorded, also when asking about it was cut
+            await self._decided(run, answer, found)
+
+    async def _opinions(self, run: RunState, answer: Answer) -> Opinions:
+        if self.setup.classifier is None or not answer.message.calls:
+            return {}
+        return await opinions(
+            self.setup.classifier,
+            self.setup.decider,
+            answer.message.calls[: self._call_room(run)],
+            terms_of(self.log.state.grants, self.log.state.rules),
+            clock=self.clock,
+        )
+
+    async def _decided(self, run: RunState, answer: Answer, found: Opinions) -> None:
+        decider = self.setup.decider
+        for opinion in found.values():  # what it took is part of what the step took
+            answer = msgspec.structs.replace(
+                answer,
+                usage=answer.usage + opinion.usage,
+                cost_usd=answer.cost_usd + opinion.cost_usd,
+            )
+        if found:
+            known = KnownTools(decider.toolbox, found)
+            decider = msgspec.structs.replace(decider, toolbox=known)
+        decisions = decider.batch(
             run.run_id,
-            message.calls,
+            answer.message.calls,
             terms_of(self.log.state.grants, self.log.state.rules),
             room=self._call_room(run),
         )
@@ -248,6 +281,7 @@ class Step(Fixed, frozen=True, kw_only=True):
         """Record the failure, and whether the request is made again."""
         events, extra = self._given_up(run, draft)
         attempt = run.failures + 1
+        why = self.log.journal.redactor.text(str(error))
         delay = self.next_delay(error, attempt)
         fallback = self._fallback(run, error) if delay is None else None
         if fallback is not None:
@@ -256,11 +290,11 @@ class Step(Fixed, frozen=True, kw_only=True):
                     run_id=run.run_id,
                     from_model=self.setup.model_id,
                     to_model=fallback,
-                    why=str(error),
+                    why=why,
                 )
             )
         elif delay is None:
-            failure = Failure(type=error.kind, message=str(error), retryable=error.retryable)
+            failure = Failure(type=error.kind, message=why, retryable=error.retryable)
             events.append(
                 ev.ErrorRaised(run_id=run.run_id, error=failure, retryable=error.retryable)
             )
@@ -271,7 +305,7 @@ class Step(Fixed, frozen=True, kw_only=True):
                     model_id=self.setup.model_id,
                     attempt=attempt,
                     delay=delay,
-                    why=str(error),
+                    why=why,
                 )
             )
         with anyio.CancelScope(shield=True):

@@ -13,6 +13,7 @@ from bridle.app.parts.state import StateShape
 from bridle.delegation.subagent import Subagent, subagent_tool
 from bridle.errors import ConfigError, suggest
 from bridle.gate.batch import Concurrency
+from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.models.packs import Tuning, tune
 from bridle.permissions.patterns import canonical
 from bridle.permissions.safety import in_scope
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
     from bridle.agent.setup import Checks
     from bridle.app.builtin import Catalogue
     from bridle.gate.decide import Card
+    from bridle.hooks.running import HookSet
     from bridle.journal.state import ThreadState
     from bridle.models.registry import ModelRegistry
+    from bridle.ports.classifier import Classifier
     from bridle.ports.snapshots import Snapshots
     from bridle.types.permissions import Policy
+    from bridle.types.secrets import Secret
 
 ResolveModel = Callable[[str], Model | Awaitable[Model]]
 Tools = Sequence[Tool | str] | Callable[[RequestContext], Sequence[Tool | str]]
@@ -54,10 +58,14 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     tuning: Callable[[str], Tuning] = tune
     checks: Checks | None = None
     snapshots: Snapshots | None = None
+    hooks: HookSet | None = None
     card: Card = Cards()
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
     model_auth: Callable[[str], Any] | None = None
     use_counts: Mapping[str, int] = msgspec.field(default_factory=dict)
+    secrets: Mapping[str, Secret] = msgspec.field(default_factory=dict)
+    redactor: Redactor = NOTHING_HIDDEN
+    classifier: Classifier | None = None
 
     def __post_init__(self) -> None:
         check_modes(self.modes)

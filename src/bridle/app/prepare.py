@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridle.agent.budget import LedgerBudget
+from bridle.agent.hooked import scope_of
 from bridle.agent.setup import RequestHead, RunSetup, Wanted
 from bridle.app.guard import GuardedModel
 from bridle.errors import ConfigError, suggest
 from bridle.gate.decide import Decider
 from bridle.gate.run import Runner
+from bridle.gate.secrets import SecretTools
 from bridle.models.packs import Tuning, fitted
 from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.evaluate import evaluate
@@ -35,8 +37,10 @@ if TYPE_CHECKING:
     from bridle.models.breaker import Breakers
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
+    from bridle.ports.hooks import HookPort
     from bridle.ports.model import Model
     from bridle.ports.store import Store
+    from bridle.ports.tools import Toolbox
     from bridle.tools.define import Tool
 
 _head = msgspec.json.Decoder(RequestHead)
@@ -65,10 +69,11 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             self.breakers.user_turn()
         tuning = blueprint.tuning(model_id)
         offered = _surface(self._tools(kind, agent, state), tuning)
-        tools = ToolSet(offered, deps=agent.deps)
+        tools = SecretTools(tools=ToolSet(offered, deps=agent.deps), secrets=blueprint.secrets)
         head = await self._head(wanted, kind, agent, tools, tuning)
         policy = _for_depth(await self._policy(wanted), state)
         limits = _limits(blueprint.limits, agent.limits, tuning)
+        hooks = self._hooks(state, mode.id, model_id)
         return RunSetup(
             model_id=model_id,
             model=GuardedModel(fitted(model, tuning), self.breakers, name=model_id),
@@ -76,21 +81,40 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             fallbacks=blueprint.fallbacks,
             head=head,
             policy=policy,
-            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=blueprint.card),
+            decider=Decider(
+                toolbox=tools,
+                policy=policy,
+                evaluate=evaluate,
+                card=blueprint.card,
+                marks=hooks.marks if hooks is not None else None,
+                redactor=blueprint.redactor,
+            ),
             runner=Runner(
                 toolbox=tools,
                 artefacts=self.artefacts,
                 clock=self.clock,
                 snapshots=blueprint.snapshots,
+                redactor=blueprint.redactor,
             ),
             budget=LedgerBudget(store=self.store, clock=self.clock),
             limits=limits,
             checks=None if kind is not None else blueprint.checks,
+            classifier=blueprint.classifier,
+            hooks=hooks,
             mode_id=mode.id,
             concurrency=msgspec.structs.replace(
                 blueprint.concurrency, children=limits.max_parallel
             ),
         )
+
+    def _hooks(self, state: ThreadState, mode: str, model: str) -> HookPort | None:
+        if self.blueprint.hooks is None:
+            return None
+        from bridle.hooks.live import LiveHooks
+
+        scope = scope_of(state, None, mode=mode, model=model)
+        done = {task.id for task in state.tasks if task.status == "completed"}
+        return LiveHooks(self.blueprint.hooks, scope, done)
 
     def _kind(self, state: ThreadState) -> Subagent | None:
         name = state.thread.metadata.get("agent") if state.thread is not None else None
@@ -113,7 +137,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         wanted: Wanted,
         kind: Subagent | None,
         agent: Agent[Any, Any],
-        tools: ToolSet,
+        tools: Toolbox,
         tuning: Tuning,
     ) -> RequestHead:
         if wanted.head:
@@ -122,8 +146,8 @@ class Preparer(Fixed, frozen=True, kw_only=True):
                 return _head.decode(blob)
         system = kind.instructions if kind is not None else agent.instructions
         return RequestHead(
-            system=system,
-            tools=tools.specs,
+            system=self.blueprint.redactor.text(system),
+            tools=self.blueprint.redactor.value(tools.specs),
             settings=tuning.settings(output_schema=None if kind else agent.output_schema),
             history=tuning.history,
         )

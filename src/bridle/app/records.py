@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from bridle.app.secrets import configured, hiding
 from bridle.app.stores import configured_store
 from bridle.app.undo import Undo
 from bridle.app.wiring import open_store
@@ -74,7 +76,8 @@ async def answer(store: Store, pending_id: str, op: Approve | Decline) -> Pendin
     if len(rows) > 1:
         raise AnswerError(f"{pending_id!r} fits {len(rows)} approvals; give more of the id.")
     row = rows[0]
-    journal = Journal(store=store, bus=Bus())
+    redactor = hiding(configured(None, os.environ), (), os.environ)
+    journal = Journal(store=store, bus=Bus(), redactor=redactor)
     whole = msgspec.structs.replace(op, id=row.id)
     admitted = await journal.admit(row.thread_id, whole, input_id=f"{row.id}.answer")
     if not admitted:

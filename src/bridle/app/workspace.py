@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ PACKAGE = str(Path(__file__).resolve().parent.parent)
 """Ourselves: what is installed editable may lie where commands see nothing, such as /tmp."""
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from bridle.checks.plan import CheckPlan
     from bridle.ports.sandbox import Network
@@ -85,12 +86,26 @@ def open_checkpoints(place: Workplace) -> Checkpoints | None:
         return None
     from bridle.sandbox.checkpoints import Checkpoints
 
-    state = state_directory() / "checkpoints"
-    return Checkpoints(str(place.root), state=str(state), processes=place.processes)
+    return Checkpoints(str(place.root), state=str(state_directory()), processes=place.processes)
 
 
-def workspace_checks(place: Workplace, config: CheckPlan) -> ProjectChecks:
-    """The checks of a workspace."""
+def output_checks(config: CheckPlan, *, sandbox: str) -> ProjectChecks:
+    """The checks of an agent without a workspace: they see its answer and an empty directory."""
+    root = tempfile.mkdtemp(prefix="bridle-checks-")
+    place = Workspace(root, sandbox=sandbox).place()
+    weakref.finalize(place, shutil.rmtree, root, ignore_errors=True)
+    return workspace_checks(place, config, hide=lambda text: text)
+
+
+def workspace_checks(
+    place: Workplace, config: CheckPlan, hide: Callable[[str], str]
+) -> ProjectChecks:
+    """The checks of a workspace; `hide` takes secrets out of what they say."""
     return ProjectChecks(
-        root=place.root, processes=place.processes, sandbox=place.sandbox, config=config
+        root=place.root,
+        processes=place.processes,
+        sandbox=place.sandbox,
+        config=config,
+        place=place,
+        hide=hide,
     )

@@ -77,7 +77,10 @@ class ThreadLook(Protocol):
 
 
 class CallScope(Fixed, frozen=True, kw_only=True):
-    """Where a call runs. `key` is the same when a call is run again after a crash."""
+    """Where a call runs. `key` is the same when a call is run again after a crash.
+
+    `secrets` are variables for the environment of a command; nothing of them is ever recorded.
+    """
 
     thread_id: str
     run_id: str
@@ -92,6 +95,7 @@ class CallScope(Fixed, frozen=True, kw_only=True):
     tasks: tuple[Task, ...] = ()
     subagent_models: Mapping[str, str] = msgspec.field(default_factory=dict)
     values: dict[str, Any] = msgspec.field(default_factory=dict)
+    secrets: Mapping[str, str] = msgspec.field(default_factory=dict)
     progress: Callable[[str], None] = lambda _text: None
     output: Callable[[str, str], None] = lambda _stream, _text: None
     owner: str = ""

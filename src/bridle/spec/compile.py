@@ -55,6 +55,7 @@ class Compiled(Fixed, frozen=True, kw_only=True):
     tools: bool
     instruction_files: tuple[str, ...] | None
     store: str | None
+    redact: tuple[str, ...] = ()
 
 
 def compile_spec(
@@ -86,6 +87,7 @@ def compile_spec(
         tools=spec.flavor == "coding",
         instruction_files=_names(spec.context.instruction_files),
         store=store_of(spec.observability, Path(root or ".")),
+        redact=tuple(spec.observability.redact),
     )
 
 
