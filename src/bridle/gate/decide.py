@@ -9,7 +9,7 @@ import msgspec
 
 from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.permissions.call import prepare
-from bridle.permissions.suggest import patterns_for
+from bridle.permissions.suggest import always_patterns
 from bridle.types.base import Fixed
 from bridle.types.content import ToolCall
 from bridle.types.events import (
@@ -76,9 +76,9 @@ class Decider(Fixed, frozen=True, kw_only=True):
         return facts, self._decide(call, facts, terms)
 
     def patterns(self, call: ToolCall, facts: CallFacts) -> tuple[str, ...]:
-        """The patterns that would match calls like this one."""
+        """What "always" grants by pattern for a call; its card says the same."""
         whole = msgspec.structs.replace(facts, args=facts.args or call.args)
-        return patterns_for(prepare(call.tool, whole, self.policy, Grants()))
+        return always_patterns(prepare(call.tool, whole, self.policy, Grants()))
 
     def _decide(self, call: ToolCall, facts: CallFacts, terms: Terms) -> Decision:
         policy = self.policy
