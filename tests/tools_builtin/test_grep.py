@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import shutil
-import tempfile
 from pathlib import Path
 
-import anyio
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from bridle import Workspace
 from bridle.ports.tools import CallScope
@@ -39,26 +36,24 @@ PATTERNS = (
 )  # fmt: skip
 GLOBS = (None, "*.py", "*.{py,log}", "src/**", "!*.py", "?.py", "build", "**/*.py", "a*", ".*")
 
-directories = st.lists(st.sampled_from(NAMES[:4] + NAMES[9:]), max_size=3).map("/".join)
-texts = st.lists(st.sampled_from(LINES), max_size=5).map("\n".join)
-endings = st.sampled_from(["\n", "", "\n\n"])
-trees = st.lists(
-    st.tuples(directories, st.sampled_from(NAMES[4:]), texts, endings), min_size=1, max_size=10
-)
-ignores = st.lists(st.tuples(directories, st.lists(st.sampled_from(RULES), max_size=4)), max_size=4)
+TREES = 60
+QUERIES = 4
 
 
-def build(root: Path, tree, rules) -> None:
-    for directory, name, text, ending in tree:
-        path = root / directory / name
-        if path.is_dir() or any(parent.is_file() for parent in path.parents):
-            continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes((text + ending).encode())
-    for directory, lines in rules:
-        place = root / directory
-        if place.is_dir():
-            (place / ".gitignore").write_text("\n".join(lines) + "\n")
+def build(root: Path, chance: random.Random) -> None:
+    """A random tree in which most directories have a .gitignore of their own."""
+    places = [root]
+    for _ in range(chance.randint(2, 7)):
+        place = chance.choice(places) / chance.choice(NAMES[:4] + NAMES[9:])
+        place.mkdir(exist_ok=True)
+        places.append(place)
+    for place in places:
+        for name in chance.sample(NAMES[4:9], chance.randint(1, 4)):
+            text = "\n".join(chance.choices(LINES, k=chance.randint(0, 4)))
+            (place / name).write_bytes((text + chance.choice(["\n", "", "\n\n"])).encode())
+        if chance.random() < 0.6:
+            rules = chance.sample(RULES, chance.randint(1, 4))
+            (place / ".gitignore").write_text("\n".join(rules) + "\n")
 
 
 async def both(root: Path, **args) -> tuple[str, str]:
@@ -69,34 +64,43 @@ async def both(root: Path, **args) -> tuple[str, str]:
 
 
 @needs_rg
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    trees, ignores, st.sampled_from(PATTERNS), st.sampled_from(GLOBS), st.booleans(),
-    st.integers(0, 2), st.sampled_from([".", "src", "a"]),
-)  # fmt: skip
-def test_the_same_with_and_without_ripgrep(tree, rules, pattern, glob, ignore_case, context, path):
-    with tempfile.TemporaryDirectory() as directory:
-        root = Path(directory).resolve()
-        build(root, tree, rules)
-        (root / path).mkdir(exist_ok=True) if not (root / path).exists() else None
-        if (root / path).is_dir():
-            args = {"pattern": pattern, "path": path, "ignore_case": ignore_case}
-            args |= {"context": context} | ({"glob": glob} if glob else {})
-            found, again = anyio.run(lambda: both(root, **args))
-            assert found == again
+@pytest.mark.anyio
+async def test_the_same_with_and_without_ripgrep(tmp_path: Path):
+    found_something = ignored_something = 0
+    for seed in range(TREES):
+        chance = random.Random(seed)
+        root = tmp_path / str(seed)
+        root.mkdir()
+        build(root, chance)
+        below = [path.name for path in root.iterdir() if path.is_dir()]
+        for _ in range(QUERIES):
+            args = {
+                "pattern": chance.choice(PATTERNS),
+                "path": chance.choice([".", *below]),
+                "ignore_case": chance.random() < 0.3,
+                "context": chance.choice([0, 0, 1, 2]),
+            }
+            glob = chance.choice(GLOBS)
+            args |= {} if glob is None else {"glob": glob}
+            found, again = await both(root, **args)
+            assert found == again, (seed, args)
+            found_something += found != "(nothing found)"
+        everything = {str(path) for path in root.rglob("*") if path.is_file()}
+        ignored_something += set(files(str(root), str(root))) != everything
+    assert found_something > TREES * QUERIES * 0.3
+    assert ignored_something > TREES * 0.5, "the control: without rules the results differ"
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(trees, ignores)
-def test_what_is_searched_is_what_git_does_not_ignore(tree, rules):
-    with tempfile.TemporaryDirectory() as directory:
-        root = Path(directory).resolve()
+def test_what_is_searched_is_what_git_does_not_ignore(tmp_path: Path):
+    for seed in range(TREES):
+        root = tmp_path / str(seed)
+        root.mkdir()
         git(root, "init", "-q")
         git(root, "config", "core.excludesFile", "/dev/null")
-        build(root, tree, rules)
+        build(root, random.Random(seed))
         listed = git(root, "ls-files", "-z", "-o", "--exclude-standard").split("\0")
         ours = [path.removeprefix(f"{root}/") for path in files(str(root), str(root))]
-        assert sorted(ours) == sorted(name for name in listed if name)
+        assert sorted(ours) == sorted(name for name in listed if name), seed
 
 
 @needs_rg

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bridle.agent.setup import Checks
     from bridle.app.builtin import Catalogue
     from bridle.gate.decide import Card
+    from bridle.hooks.running import HookSet
     from bridle.journal.state import ThreadState
     from bridle.models.registry import ModelRegistry
     from bridle.ports.classifier import Classifier
@@ -57,6 +58,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     tuning: Callable[[str], Tuning] = tune
     checks: Checks | None = None
     snapshots: Snapshots | None = None
+    hooks: HookSet | None = None
     card: Card = Cards()
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
     model_auth: Callable[[str], Any] | None = None

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
+    from bridle.app.outside import Outside
     from bridle.tools.builtin.shells import Shells
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
@@ -65,6 +66,7 @@ def catalogue(
     place: Workplace | None,
     *,
     tasks: Callable[[], TaskGroup],
+    outside: Outside,
     more: Sequence[Tool] = (),
     disabled: Sequence[str] = (),
 ) -> Catalogue:
@@ -79,7 +81,7 @@ def catalogue(
         shells = Shells(place, tasks)
         tools += _workspace_tools(place, shells)
     tools += [*more, ask_user_tool(), submit_plan_tool(), *task_tools()]
-    named = _named(place)
+    named = {**_named(place), **outside.makers()}
     return Catalogue(
         offered=tuple(tool for tool in tools if tool.name not in left_out),
         named={name: make for name, make in named.items() if name not in left_out},

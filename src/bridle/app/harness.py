@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
+import msgspec
 
 from bridle.app.attachment import Attachment, Engine
 from bridle.app.blueprint import Blueprint, ResolveModel, Tools
@@ -15,7 +16,9 @@ from bridle.app.builtin import catalogue
 from bridle.app.cards import Cards
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.heartbeats import Heartbeats
+from bridle.app.hooks import open_hooks, tell_shutdown
 from bridle.app.models import model_registry
+from bridle.app.outside import Outside
 from bridle.app.parts.state import StateShape
 from bridle.app.paths import default_store, state_directory
 from bridle.app.prepare import Preparer
@@ -26,6 +29,7 @@ from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
 from bridle.app.workspace import Workspace, open_checkpoints, workspace_checks
 from bridle.checks.plan import CheckPlan
+from bridle.checks.run import ProjectChecks
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
 from bridle.models.breaker import Breakers
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
 
     from bridle.app.classifier import Judge
     from bridle.app.results import RunResult
+    from bridle.hooks.define import Bound, Hook
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.classifier import Classifier
     from bridle.ports.store import Store
@@ -74,9 +79,11 @@ class Harness:
         workspace_tools: Callable[[Workplace], Sequence[Tool]] | None = None,
         permissions: Rules | Policy | None = None,
         limits: Limits | None = None,
-        checks: bool | CheckPlan | None = None,
+        checks: bool | CheckPlan | ProjectChecks | None = None,
         heartbeats: Sequence[Heartbeat] = (),
+        hooks: Sequence[Hook | Bound] = (),
         disable_builtin_tools: Sequence[str] = (),
+        search_url: str | None = None,
         resolve_model: ResolveModel | None = None,
         model_auth: Callable[[str], Any] | None = None,
         model_use_counts: Mapping[str, int] | None = None,
@@ -89,7 +96,7 @@ class Harness:
         check_kinds(subagents)
         if (agent is None) == (not modes):
             raise ConfigError("Give an agent or modes, one of the two.")
-        if checks and workspace is None:
+        if checks and workspace is None and not isinstance(checks, ProjectChecks):
             raise ConfigError("Checks run in a workspace; give one.")
         self.id = id
         self.resource_id = resource_id or id
@@ -100,13 +107,17 @@ class Harness:
         place = workspace.place() if workspace is not None else None
         self._checkpoints = open_checkpoints(place) if place is not None else None
         self._tasks = HostedTasks()
+        policy = _policy(permissions, workspace)
+        outside = Outside(place, policy, search_url=search_url, tasks=lambda: self._tasks.group)
         self._catalogue = catalogue(
             place,
             tasks=lambda: self._tasks.group,
+            outside=outside,
             more=workspace_tools(place) if place is not None and workspace_tools else (),
             disabled=disable_builtin_tools,
         )
         registry = _lazy_registry(lambda: nullcontext(self.store))
+        clock = self._ports.clock or SystemClock()
         known = configured(secrets, os.environ)
         redactor = hiding(known, redact, os.environ)
         self._blueprint = Blueprint(
@@ -119,14 +130,13 @@ class Harness:
             tools=tools,
             builtin=self._catalogue,
             subagents=tuple(subagents),
-            policy=_policy(permissions, str(place.root) if place is not None else None),
+            policy=policy,
             limits=limits or Limits(),
             state=StateShape(state),
-            checks=workspace_checks(place, _plan(checks), redactor.text)
-            if checks and place
-            else None,
+            checks=_checks(checks, place, redactor.text),
             card=Cards(place),
             snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
+            hooks=open_hooks(hooks, place, policy, clock, redactor) if hooks else None,
             model_auth=model_auth,
             tuning=tuning,
             use_counts=model_use_counts or {},
@@ -193,6 +203,7 @@ class Harness:
             return
         await self.heartbeats.stop()
         await self._tasks.close()
+        await tell_shutdown(self._blueprint.hooks, self._engine.journal, self._sessions)
         self._engine = None
         self._sessions.clear()
         if self._close is not None:
@@ -277,19 +288,30 @@ class Harness:
         return store, artefacts
 
 
-def _plan(checks: bool | CheckPlan | None) -> CheckPlan:
-    return checks if isinstance(checks, CheckPlan) else CheckPlan()
+def _checks(
+    given: bool | CheckPlan | ProjectChecks | None,
+    place: Workplace | None,
+    hide: Callable[[str], str],
+) -> ProjectChecks | None:
+    if isinstance(given, ProjectChecks):
+        return msgspec.structs.replace(given, hide=hide)
+    if not given or place is None:
+        return None
+    return workspace_checks(place, given if isinstance(given, CheckPlan) else CheckPlan(), hide)
 
 
-def _policy(given: Rules | Policy | None, root: str | None) -> Policy:
+def _policy(given: Rules | Policy | None, workspace: Workspace | None) -> Policy:
     if isinstance(given, Policy):
         return given
-    return policy_of(
+    policy = policy_of(
         given or Rules(),
-        root=root,
+        root=str(workspace.root) if workspace is not None else None,
         home=str(Path.home()),
         state_dir=str(state_directory()),
     )
+    if workspace is None or not workspace.allowed_hosts:
+        return policy
+    return msgspec.structs.replace(policy, hosts=tuple(workspace.allowed_hosts))
 
 
 def _classifier(

@@ -152,10 +152,10 @@ def _hook(hook: HookVerdict | None) -> Finding | None:
     rule = f"hook:{hook.hook}"
     if hook.failed and hook.on_failure == "block":
         why = hook.reason or "the hook failed"
-        return Finding("deny", "hook", rule, "hook", hook.source, why)
+        return Finding("deny", "hook", rule, hook.layer, hook.source, why)
     if hook.effect is None or hook.failed:
         return None
-    return Finding(hook.effect, "hook", rule, "hook", hook.source, hook.reason)
+    return Finding(hook.effect, "hook", rule, hook.layer, hook.source, hook.reason)
 
 
 def _permit(call: Call, steps: _Steps, classified: Classified | None) -> Decision:

@@ -153,6 +153,7 @@ class HookVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     effect: Verdict | None = None
     hook: str = "hook"
+    layer: str = "hook"
     reason: str | None = None
     source: str | None = None
     failed: bool = False

@@ -118,7 +118,7 @@ async def _with_ripgrep(
     if result.exit_code > 1:
         return None
     lines = result.stdout.split("\n")
-    return _bounded(line.removeprefix("./").removesuffix("\r") for line in lines[:-1])
+    return _bounded(line.removeprefix("./").rstrip("\r") for line in lines[:-1])
 
 
 def _with_python(place: Workplace, query: Query, start: str) -> str:

@@ -40,8 +40,18 @@ NAMED_NAMES = (
     "inspect_context",
     "trace_tool_call",
     "request_permission",
+    "web_fetch",
+    "web_search",
 )
-NAMED_WORKSPACE_NAMES = ("git_diff", "git_log", "git_commit")
+NAMED_WORKSPACE_NAMES = (
+    "git_diff",
+    "git_log",
+    "git_commit",
+    "codebase_search",
+    "navigate",
+    "screenshot",
+    "extract",
+)
 """Offered when they are named."""
 
 DEFAULT = "default"

@@ -97,8 +97,17 @@ def _read(path: str, buffer: bytearray) -> int:
 
 def _filter(query: Query) -> Callable[[bytearray, int], bool]:
     """A cheap test that every file with a match passes."""
-    if not query.ignore_case and (needle := required(query.pattern).encode()):
-        return lambda buffer, size: buffer.find(needle, 0, size) >= 0
+    needle = required(query.pattern)
+    if needle and not query.ignore_case:
+        return lambda buffer, size: buffer.find(needle.encode(), 0, size) >= 0
+    if needle.isascii() and needle:
+        small = needle.lower().encode()
+
+        def may_hold_small(buffer: bytearray, size: int) -> bool:
+            data = bytes(memoryview(buffer)[:size])
+            return not data.isascii() or small in data.lower()
+
+        return may_hold_small
     if _LINE_BOUND.search(query.pattern) is None:
         flags = re.MULTILINE | (re.IGNORECASE if query.ignore_case else 0)
         whole = re.compile(query.pattern, flags)
@@ -144,7 +153,7 @@ def _blocks(
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
-    lines = [line.removesuffix("\r") for line in lines]
+    lines = [line.rstrip("\r") for line in lines]
     hits = [number for number, line in enumerate(lines) if expression.search(line)]
     wanted = sorted(
         {n for hit in hits for n in range(hit - context, hit + context + 1) if 0 <= n < len(lines)}

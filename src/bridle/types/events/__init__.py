@@ -4,6 +4,7 @@ import msgspec
 
 from bridle.types.events.base import Event, LiveEvent
 from bridle.types.events.files import CheckpointTaken, ConversationRewound, FilesRestored
+from bridle.types.events.hook import HookRan
 from bridle.types.events.live import (
     MessageDelta,
     ShellOutput,
@@ -106,6 +107,7 @@ DurableEvent = (
     | ToolReturned
     | SubagentStarted
     | SubagentEnded
+    | HookRan
     | CheckpointTaken
     | FilesRestored
     | ConversationRewound
@@ -158,6 +160,7 @@ __all__ = [
     "Event",
     "FilesRestored",
     "FollowUpQueued",
+    "HookRan",
     "InputAdmitted",
     "LeaseTaken",
     "LiveEvent",
