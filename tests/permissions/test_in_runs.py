@@ -10,6 +10,7 @@ import pytest
 
 from bridle import Agent, Harness, Rules, Subagent, Workspace, tool
 from bridle.errors import ConfigError
+from bridle.journal.state import ThreadState
 from bridle.permissions.calls import parse_call
 from bridle.permissions.compile import from_execution_policy
 from bridle.permissions.evaluate import evaluate
@@ -18,6 +19,7 @@ from bridle.runs.replay.driver import replay_thread
 from bridle.testing import ScriptedModel, calls, says
 from bridle.types import events as ev
 from bridle.types.permissions import Permission, Policy
+from bridle.types.threads import Owner
 from permissions.support import policy, rule
 from support.cli import Bridle
 
@@ -248,3 +250,48 @@ def test_events_and_why_name_the_rule_and_its_place(tmp_path: Path) -> None:
     why = bridle("why", asked["id"])
     assert why.code == 0, why.err
     assert f"{project / 'harness.yaml'}:5" in why.out
+
+
+async def test_notify_allows_and_tells(tmp_path: Path) -> None:
+    items = [calls("bash", command="echo hi"), calls("publish", host="h", what="x")]
+    rules = Rules(tools={"bash": "notify", "publish": "allow"})
+    async with opened(tmp_path, *items, rules=rules) as (harness, session):
+        result = await session.send("go")
+        events = await harness.store.events(session.thread_id)
+    assert result.reason == "end_turn"
+    told = [event for event in events if isinstance(event, ev.Noted)]
+    assert [(e.code, e.text) for e in told] == [
+        ("notify", "bash (echo hi) runs; harness:tools.bash says to tell you.")
+    ]
+
+
+def test_an_answer_is_remembered_for_the_session_only(tmp_path: Path) -> None:
+    project = tmp_path / "p"
+    project.mkdir()
+    (project / "s.yaml").write_text(
+        "- calls: [{tool: bash, args: {command: echo 1 >> log}}]\n"
+        "- calls: [{tool: bash, args: {command: echo 2 >> log}}]\n"
+        "- says: done\n"
+    )
+    bridle = Bridle(project, tmp_path)
+    options = ("--model", f"scripted/{project / 's.yaml'}", "--sandbox", "none")
+    assert bridle("run", "go", *options).code == 6
+    (waits,) = bridle("approvals", "--json").json
+    assert bridle("approve", waits["id"], "--always").code == 0
+    assert bridle("run", "--continue", *options).code == 0
+    assert (project / "log").read_text() == "1\n2\n"
+    assert bridle("run", "--continue", "again", *options).code == 6  # another session
+    assert (project / "log").read_text() == "1\n2\n"
+
+
+def test_a_process_that_gets_the_same_number_is_another_session() -> None:
+    one = Owner(host="h", boot="b", pid=7, started="100")
+    again = Owner(host="h", boot="b", pid=7, started="200")
+    state = ThreadState("thr")
+    lease = ev.LeaseTaken(owner=one, epoch=1, seq=1)
+    state.apply(lease)
+    state.apply(ev.PermissionGranted(scope="tool", matches="bash", owner=one.key, seq=2))
+    state.apply(ev.LeaseTaken(owner=one, epoch=2, seq=3))
+    assert len(state.grants) == 1
+    state.apply(ev.LeaseTaken(owner=again, epoch=3, seq=4))
+    assert state.grants == []
