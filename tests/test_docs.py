@@ -29,6 +29,7 @@ PAGES_OF_COMMANDS = [
     "docs/start.md",
     "docs/running.md",
     "docs/configuration.md",
+    "docs/hooks.md",
     "docs/reference/observing.md",
 ]
 CODE = re.compile(r"`([^`]+)`")
