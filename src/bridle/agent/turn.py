@@ -151,7 +151,7 @@ class Turn(Moving, kw_only=True):
             case Interrupt():
                 await self._interrupt(run, op, input_id)
             case Approve() | Decline():
-                owner = str(self.log.lease.owner)
+                owner = self.log.lease.owner.key
                 state = self.log.state
                 answer = steering.answered(state, run, op, input_id, setup, owner)
                 await self.log.decide(*answer, *steering.resumed(run, answer, setup.concurrency))
@@ -167,7 +167,7 @@ class Turn(Moving, kw_only=True):
             case SwitchModel():
                 await self.log.decide(steering.switched_model(op, input_id))
             case Grant():
-                await self.log.decide(steering.grant_given(op, input_id, str(self.log.lease.owner)))
+                await self.log.decide(steering.grant_given(op, input_id, self.log.lease.owner.key))
             case Send() | Steer():
                 return
             case other:
