@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bridle.hooks.running import HookSet
     from bridle.journal.state import ThreadState
     from bridle.models.registry import ModelRegistry
+    from bridle.ports.classifier import Classifier
     from bridle.ports.snapshots import Snapshots
     from bridle.types.permissions import Policy
     from bridle.types.secrets import Secret
@@ -64,6 +65,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     use_counts: Mapping[str, int] = msgspec.field(default_factory=dict)
     secrets: Mapping[str, Secret] = msgspec.field(default_factory=dict)
     redactor: Redactor = NOTHING_HIDDEN
+    classifier: Classifier | None = None
 
     def __post_init__(self) -> None:
         check_modes(self.modes)

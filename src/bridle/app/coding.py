@@ -18,15 +18,16 @@ from bridle.app.paths import state_directory
 from bridle.app.records import open_records
 from bridle.app.stores import store_url
 from bridle.app.trust import Confirm, require_trust
-from bridle.app.workspace import Workspace
+from bridle.app.workspace import Workspace, output_checks
 from bridle.context.environment import environment_facts
 from bridle.context.instructions import Loaded, load_instructions
 from bridle.context.prompt import NO_TOOL, coding_prompt
 from bridle.errors import UserError, suggest
 from bridle.models.choose import choose
+from bridle.models.endpoints import RESERVED
 from bridle.models.packs import Tuning, tune
 from bridle.ports.clock import SystemClock
-from bridle.spec.compile import Compiled, compile_spec
+from bridle.spec.compile import WRITING_TOOLS, Compiled, compile_spec
 from bridle.spec.load import find_spec
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 
 EMBEDDED = "embedded/repair"
+TEST_PLACES = ("tests/**", "test/**", "**/tests/**", "test_*.py", "**/test_*.py", "*_test.py",
+               "**/*_test.py", "conftest.py", "**/conftest.py")  # fmt: skip
 
 
 class RunOptions(Fixed, frozen=True, kw_only=True):
@@ -76,6 +79,8 @@ class Coding(Fixed, frozen=True, kw_only=True):
     said: tuple[str, ...]
     fail_on_error: bool
     finds_checks: bool
+    remote: bool
+    """Whether a model takes its time elsewhere, and it has tools to wait for."""
 
 
 def build_coding(options: RunOptions) -> Coding:
@@ -104,7 +109,7 @@ def build_coding(options: RunOptions) -> Coding:
         readable=policy.readable,
         writable=policy.writable,
     )
-    loaded = _loaded(compiled, root)
+    loaded, plan = _loaded(compiled, root), _checks(compiled, options)
     harness = Harness(
         id=compiled.name,
         agent=Agent(
@@ -122,7 +127,7 @@ def build_coding(options: RunOptions) -> Coding:
         search_url=ruling.spec.tools.search_url,
         permissions=policy,
         limits=compiled.limits.within(options.limits),
-        checks=_checks(compiled, options),
+        checks=plan if plan is None or compiled.tools else output_checks(plan, sandbox=sandbox),
         hooks=ruling.hooks,
         resolve_model=registry.resolve,
         redact=compiled.redact,
@@ -133,7 +138,8 @@ def build_coding(options: RunOptions) -> Coding:
         root=root,
         said=(*told, *loaded.notices, *ruling.notices),
         fail_on_error=compiled.checks.fail_on_error,
-        finds_checks=_checks(compiled, options) is not None and compiled.checks.find,
+        remote=compiled.tools and chosen.id.partition("/")[0] not in RESERVED,
+        finds_checks=plan is not None and plan.find and compiled.tools,
     )
 
 
@@ -179,7 +185,9 @@ def _instructions(compiled: Compiled, root: Path, sandbox: str, loaded: Loaded) 
 def _checks(compiled: Compiled, options: RunOptions) -> CheckPlan | None:
     """What decides the verdict; `fix` always has it decided."""
     plan = compiled.checks
-    if not options.checks or not (plan.enabled or options.repair) or not compiled.tools:
+    if not options.checks or not (plan.enabled or options.repair):
+        return None
+    if not compiled.tools and not plan.steps:  # there is no project to find them in
         return None
     return plan
 
@@ -260,8 +268,7 @@ def _policy(policy: Policy, options: RunOptions) -> Policy:
         profile = next(known for known in PROFILES if known == options.profile)
     rules = policy.rules
     if options.repair:  # it works on copies, in the sandbox; its edit is shown and can be undone
-        allowed = Rule(id="fix.try_edits", matches="try_edits", effect="allow", layer="command")
-        rules = (allowed, *rules)
+        rules = (*repair_rules(), *rules)
         profile = "auto-edit" if options.profile is None and profile == "balanced" else profile
     return msgspec.structs.replace(
         policy,
@@ -271,6 +278,23 @@ def _policy(policy: Policy, options: RunOptions) -> Policy:
         answerable=options.answerable,
         state_dir=str(state_directory()),
     )
+
+
+def repair_rules() -> tuple[Rule, ...]:
+    """What `fix` may do: try edits on copies, and never change the tests that it is measured by."""
+    allowed = Rule(id="fix.try_edits", matches="try_edits", effect="allow", layer="command")
+    denied = (
+        Rule(
+            id=f"fix.tests.{tool}.{place}",
+            matches=f"{tool}:{place}",
+            effect="deny",
+            layer="command",
+            reason="bridle fix does not change tests",
+        )
+        for tool in WRITING_TOOLS
+        for place in TEST_PLACES
+    )
+    return (allowed, *denied)
 
 
 def resource_of(directory: Path) -> str:

@@ -99,6 +99,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             budget=LedgerBudget(store=self.store, clock=self.clock),
             limits=limits,
             checks=None if kind is not None else blueprint.checks,
+            classifier=blueprint.classifier,
             hooks=hooks,
             mode_id=mode.id,
             concurrency=msgspec.structs.replace(

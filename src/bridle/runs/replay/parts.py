@@ -222,7 +222,7 @@ class TapeChecks:
             if isinstance(event, ev.CheckStarted) and event.run_id == run_id
         )
 
-    async def run(self, check: ev.CheckStarted) -> ev.CheckEnded:
+    async def run(self, check: ev.CheckStarted, output: str) -> ev.CheckEnded:
         """The recorded result."""
         ended = self.tape.ahead(ev.CheckEnded, lambda e: e.name == check.name)
         if ended is None:

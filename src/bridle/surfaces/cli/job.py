@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bridle.app.ahead import load_ahead
 from bridle.app.coding import Coding, RunOptions, build_coding
 from bridle.app.resuming import with_open_model
 from bridle.errors import ConfigError, UserError
@@ -18,7 +19,7 @@ from bridle.surfaces.cli.render import result_json
 from bridle.surfaces.cli.signals import Signals
 from bridle.surfaces.cli.stepping import OneStep
 from bridle.types.base import Fixed
-from bridle.types.events import AnyEvent, ModelFellBack, Noted, encode_event
+from bridle.types.events import AnyEvent, ModelFellBack, Noted, ToolReturned, encode_event
 
 if TYPE_CHECKING:
     from bridle.app.harness import Harness
@@ -83,8 +84,14 @@ async def do(options: RunOptions, job: Job) -> int:
         shown = progress is not None and sys.stdout.isatty() and progress.streamed == result.text
         if result.text and not shown:
             data(result.text)
-        unchecked = _unchecked(coding, summary)
-        closing(result, files, rests=rests, unchecked=unchecked, model=summary.model)
+        closing(
+            result,
+            files,
+            rests=rests,
+            unchecked=_unchecked(coding, summary),
+            checks=summary.checks,
+            model=summary.model,
+        )
         return code
     line = result_json(summary, result, code=code, files=files)
     json_line({"type": "result", **line} if job.format == "stream-json" else line)
@@ -123,6 +130,8 @@ async def _begin(session: Session, job: Job, coding: Coding) -> str:
         for text in coding.said if job.format == "text" else ():
             talk(text)
         await run.begin()
+        if coding.remote:
+            load_ahead()
         return run.id
     open_run = await session.open_run()
     if open_run is None:
@@ -163,6 +172,8 @@ def _warn(event: AnyEvent) -> None:
         talk(f"{event.to_model} answers instead: {event.why}")
     elif isinstance(event, Noted):
         talk(event.text)
+    elif isinstance(event, ToolReturned) and event.ambiguous:
+        talk(f"{event.tool}: {event.result}")
 
 
 def _unchecked(coding: Coding, summary: RunSummary) -> str | None:

@@ -12,10 +12,12 @@ from bridle.app.settings import explain_setting, settings
 from bridle.app.trust import forget
 from bridle.app.trusting import trust_all, trust_states
 from bridle.surfaces.cli.options import json_option, spec_option
-from bridle.surfaces.cli.output import json_line, short, table, talk
+from bridle.surfaces.cli.output import data, json_line, short, table, talk
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from bridle.app.settings import Setting
 
 
 @click.group(
@@ -26,13 +28,20 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_context
 def command(ctx: click.Context, key: str | None, spec: Path | None, as_json: bool) -> None:
-    """Print the settings that hold here, each with its value and where that comes from."""
+    """Print the settings that hold here, each with its value and where that comes from.
+
+    Weakest first: defaults, the user's config.yaml, harness.yaml, .bridle/local/config.yaml, the
+    environment (BRIDLE_LIMITS__MAX_STEPS=20 is limits.max_steps), flags.
+    """
     if ctx.invoked_subcommand is not None:
         return
     options = RunOptions(spec=spec)
     found = settings(options) if key is None else explain_setting(options, key)
     if as_json:
         json_line([msgspec.to_builtins(one) for one in found])
+        return
+    if key is not None and len(found) == 1:
+        _explain(found[0])
         return
     table(
         ("KEY", "VALUE", "LAYER", "FROM"),
@@ -41,6 +50,19 @@ def command(ctx: click.Context, key: str | None, spec: Path | None, as_json: boo
             for one in found
         ],
     )
+
+
+def _explain(one: Setting) -> None:
+    data(f"{one.key} = {_text(one.value)}")
+    data(f"  from {one.layer}{f', {one.source}' if one.source else ''}")
+    for origin in one.overrode:
+        data(f"  over {origin.layer}, {origin.source}: {_text(origin.value)}")
+    if one.layer != "default":
+        data(f"  over default: {_text(one.default)}")
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 @command.group()
