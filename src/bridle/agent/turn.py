@@ -100,8 +100,8 @@ class Turn(Moving, kw_only=True):
         await self._attend(run, setup)
         if self.log.state.run is not run or not setup.is_of(run.model_id, run.mode_id):
             return True
-        if not run.paused and not run.expired:
-            await self._within_time(run, lambda: self._hooked(setup).react(run))
+        if not run.paused:
+            await self._react(run, setup)
         if run.halted is not None:
             await self._halt(run, run.halted)
             return True
@@ -303,9 +303,14 @@ class Turn(Moving, kw_only=True):
 
     async def _rest(self, run: RunState, setup: RunSetup) -> None:
         """Tell hooks what is waited for, then park; what came in meanwhile is looked at first."""
-        await self._within_time(run, lambda: self._hooked(setup).react(run))
+        await self._react(run, setup)
         if run.halted is None and not run.expired and not self._news.is_set():
             await self._park(run)
+
+    async def _react(self, run: RunState, setup: RunSetup) -> None:
+        """Tell hooks of what was recorded since."""
+        if setup.hooks is not None and not run.expired:
+            await self._within_time(run, lambda: self._hooked(setup).react(run))
 
     async def _park(self, run: RunState) -> None:
         if any(not isinstance(op, Send | Steer) for op in self.log.state.inputs.values()):

@@ -353,7 +353,6 @@ def _tell(state: ThreadState, run: RunState) -> None:
     name = message_id(run.run_id, run.steps, f"hooks.{state.seq}")
     parts = tuple(Text(text) for text in run.told)
     run.told = []
-    run.trail.clear()
     run.checks.clear()
     _add_message(state, Message(id=name, role="user", parts=parts))
 
