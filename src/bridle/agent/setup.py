@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -98,12 +98,13 @@ class RunSetup(Fixed, frozen=True, kw_only=True):
 class Wanted(Fixed, frozen=True, kw_only=True):
     """What a run was asked to be (`send`), or what it already is (`started`).
 
-    `mode`, `model` and `head` are what a started run has come to: it may have changed its mode,
-    fallen back to another model, and its requests may begin differently since.
+    `mode`, `model`, `head` and `values` are what a started run has come to: it may have changed
+    its mode, fallen back to another model, been told more, and its requests may begin differently.
     """
 
     send: Send | None = None
     started: RunStarted | None = None
+    values: Mapping[str, Any] = msgspec.field(default_factory=dict)
     mode: str | None = None
     model: str | None = None
     head: str | None = None

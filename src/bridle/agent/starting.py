@@ -151,8 +151,9 @@ class Starting(Moving, kw_only=True):
             return None
         most, of_category = run.start.parallel
         bounds = msgspec.structs.replace(setup.concurrency, max=most, per_category=of_category)
-        self.setup = msgspec.structs.replace(setup, concurrency=bounds)
-        await self._tell_new_head(run, self.setup)
+        ready_setup = msgspec.structs.replace(setup, concurrency=bounds)
+        await self._tell_new_head(run, ready_setup)  # told again when the log moved meanwhile
+        self.setup = ready_setup
         if not again:
             ready = runnable(run.calls, self.setup.concurrency)
             self.suspects = {call.call.id for call in ready}
@@ -163,6 +164,7 @@ class Starting(Moving, kw_only=True):
         same_mode = present is None or present.mode_id == run.mode_id
         return Wanted(
             started=run.start,
+            values=dict(run.values),
             mode=run.mode_id,
             model=run.model_id,
             head=run.head if same_mode else None,

@@ -32,6 +32,7 @@ from bridle.types.ops import (
     Grant,
     Interrupt,
     Op,
+    Pin,
     ResumeTool,
     Send,
     Settle,
@@ -154,7 +155,7 @@ class Turn(Moving, kw_only=True):
                 await self.log.decide(steering.switched_model(op, input_id))
             case Grant():
                 await self.log.decide(steering.grant_given(op, input_id, str(self.log.lease.owner)))
-            case Send() | Steer():
+            case Send() | Steer() | Pin():
                 return
             case other:
                 assert_never(other)
@@ -191,7 +192,7 @@ class Turn(Moving, kw_only=True):
     async def _hear_steers(self, run: RunState) -> bool:
         events: list[ev.Event] = []
         for input_id, op in self.log.state.inputs.items():
-            if isinstance(op, Steer):
+            if isinstance(op, Steer | Pin):
                 events.extend(steering.steered(run, op, input_id))
         if events:
             await self.log.decide(*events)
@@ -217,7 +218,7 @@ class Turn(Moving, kw_only=True):
         calls = Calls(
             log=self.log,
             setup=setup,
-            values=run.start.context,
+            values=dict(run.values),
             attend=lambda: self._attend_quietly(run, setup),
             news=lambda: self._news,
             suspects=self._runs().suspects,
@@ -283,7 +284,7 @@ class Turn(Moving, kw_only=True):
         return not run.open_calls or bool(runnable(run.calls, setup.concurrency))
 
     async def _park(self, run: RunState) -> None:
-        if any(not isinstance(op, Send | Steer) for op in self.log.state.inputs.values()):
+        if any(not isinstance(op, Send | Steer | Pin) for op in self.log.state.inputs.values()):
             return  # an answer or an interrupt came in meanwhile
         waiting = tuple(
             ev.Waiting(id=call.pending_id or "", kind=call.pending_kind or "", call_id=call.call.id)

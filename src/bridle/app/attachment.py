@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from bridle.app.blueprint import Blueprint
+    from bridle.app.locks import ThreadLocks
+    from bridle.app.workspaces import Furnished, Workspaces
     from bridle.journal.recorder import Journal
     from bridle.journal.state import ThreadState
     from bridle.ports.clock import Clock
@@ -36,6 +38,8 @@ class Engine(Fixed, frozen=True, kw_only=True):
     clock: Clock
     tasks: TaskGroup
     blueprint: Blueprint
+    workspaces: Workspaces
+    locks: ThreadLocks
 
 
 class Attachment:
@@ -70,9 +74,29 @@ class Attachment:
             raise ConfigError("The session has no thread; create or switch to one.")
         return self._state
 
+    @property
+    def furnished(self) -> Furnished | None:
+        """The workspace of the thread, as far as it is open."""
+        return self.engine.workspaces.known(self.thread.id)
+
+    @property
+    def blueprint(self) -> Blueprint:
+        """What the thread's runs are made from, in its workspace where that is open."""
+        found = self.furnished
+        return self.engine.blueprint if found is None else found.blueprint
+
+    @property
+    def thread_id(self) -> str | None:
+        """The id of the thread, if there is one."""
+        return None if self._thread is None else self._thread.id
+
     async def attach(self, thread: Thread) -> None:
-        """Hold another thread from now on."""
-        self.detach()
+        """Hold another thread from now on; a host's lock that refuses it changes nothing."""
+        if thread.id != self.thread_id:
+            await self.engine.locks.acquire(thread.id)
+            await self.leave()
+        else:
+            self._detach()
         store = self.journal.store
         await self.engine.dispatcher.adopt(thread.id)
         self._unsubscribe = self.engine.dispatcher.watch(thread.id, self._hear)
@@ -88,17 +112,23 @@ class Attachment:
             cost_usd=self._state.cost_usd,
         )
 
-    def detach(self) -> None:
+    async def leave(self) -> None:
         """Hold no thread."""
+        left = self.thread_id
+        self._detach()
+        if left is not None:
+            await self.engine.locks.release(left)
+
+    def _detach(self) -> None:
         if self._unsubscribe is not None:
             self._unsubscribe()
         self._unsubscribe = None
         self._thread = None
         self._state = None
 
-    def change_resource(self, resource_id: str) -> None:
+    async def change_resource(self, resource_id: str) -> None:
         """Hold no thread, and look for threads of another resource from now on."""
-        self.detach()
+        await self.leave()
         self.template = msgspec.structs.replace(self.template, resource_id=resource_id)
 
     async def reload(self) -> None:

@@ -14,6 +14,7 @@ from bridle.delegation.subagent import Subagent, subagent_tool
 from bridle.errors import ConfigError, suggest
 from bridle.gate.batch import Concurrency
 from bridle.models.packs import Tuning, tune
+from bridle.permissions.profiles import category_named
 from bridle.ports.model import Model
 from bridle.tools.define import Tool
 from bridle.tools.toolset import ToolSet
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from bridle.ports.snapshots import Snapshots
     from bridle.types.permissions import Policy
 
+NO_VALUES: Mapping[str, Any] = {}
+UseCounts = Mapping[str, int] | Callable[[], Mapping[str, int]]
 ResolveModel = Callable[[str], Model | Awaitable[Model]]
 Tools = Sequence[Tool] | Callable[[RequestContext], Sequence[Tool]]
 
@@ -38,6 +41,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     modes: tuple[Mode, ...]
     resolve_model: ResolveModel
     registry: Callable[[], ModelRegistry]
+    own_resolver: bool = False
     policy: Policy
     model: str | None = None
     default_model: Callable[[], str | None] = lambda: None
@@ -53,10 +57,25 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     card: Card = Cards()
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
     model_auth: Callable[[str], Any] | None = None
-    use_counts: Mapping[str, int] = msgspec.field(default_factory=dict)
+    use_counts: UseCounts = msgspec.field(default_factory=dict)
+    tool_category: Callable[[str], str | None] | None = None
+    session_of: Callable[[str], Any] = lambda _thread_id: None
 
     def __post_init__(self) -> None:
         check_modes(self.modes)
+
+    def check_models(self) -> None:
+        """Refuse models of unknown providers; a resolver of the user's own knows its models."""
+        of_agents = [mode.agent_model for mode in self.modes]
+        of_modes = [mode.model for mode in self.modes]
+        of_kinds = [kind.model for kind in self.subagents]
+        for name in (self.model, *self.fallbacks, *of_modes, *of_agents, *of_kinds):
+            self.check_model(name)
+
+    def check_model(self, name: str | None) -> None:
+        """Refuse a model of an unknown provider; raises `ConfigError` with the nearest name."""
+        if name is not None and "/" in name and not self.own_resolver:
+            self.registry().full_id(name)
 
     @property
     def default_mode(self) -> Mode:
@@ -81,23 +100,30 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
             resource_id=state.thread.resource_id if state.thread is not None else "",
             mode_id=mode.id,
             state=self.state.build(merged),
+            session=self.session_of(state.id),
             values=values,
         )
 
-    def agent_tools(self, agent: Agent[Any, Any], state: ThreadState) -> list[Tool]:
+    def agent_tools(
+        self, agent: Agent[Any, Any], state: ThreadState, values: Mapping[str, Any] = NO_VALUES
+    ) -> list[Tool]:
         """The tools of a mode's agent."""
-        tools = self._own_tools(agent, state)
+        tools = self._own_tools(agent, state, values)
         if self.subagents and "subagent" not in self.policy.removed:
             tools.append(subagent_tool(self.subagents, max_depth=self.limits.max_depth))
         return tools
 
     def subagent_tools(
-        self, kind: Subagent, agent: Agent[Any, Any], state: ThreadState
+        self,
+        kind: Subagent,
+        agent: Agent[Any, Any],
+        state: ThreadState,
+        values: Mapping[str, Any] = NO_VALUES,
     ) -> list[Tool]:
         """A subagent's own tools, and those of the harness that it may use."""
         allowed = set(kind.allowed_tools)
-        shared = [tool for tool in self._own_tools(agent, state) if tool.name in allowed]
-        own = [tool for tool in kind.tools if tool.name not in self.policy.removed]
+        shared = [tool for tool in self._own_tools(agent, state, values) if tool.name in allowed]
+        own = [self._filed(tool) for tool in kind.tools if tool.name not in self.policy.removed]
         known = {tool.name for tool in own}
         return [*own, *(tool for tool in shared if tool.name not in known)]
 
@@ -112,14 +138,25 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         agent = mode.agent_for(self.context(state, mode, {}))
         return ToolSet(self.agent_tools(agent, state))
 
-    def _own_tools(self, agent: Agent[Any, Any], state: ThreadState) -> list[Tool]:
+    def _own_tools(
+        self, agent: Agent[Any, Any], state: ThreadState, values: Mapping[str, Any]
+    ) -> list[Tool]:
         given = self.tools
         mode = self.mode(state.mode_id)
-        shared = given(self.context(state, mode, {})) if callable(given) else given
+        shared = given(self.context(state, mode, values)) if callable(given) else given
         tools: dict[str, Tool] = {}
         for tool in (*agent.tools, *shared, *self.builtin):
             tools.setdefault(tool.name, tool)
-        return [tool for tool in tools.values() if tool.name not in self.policy.removed]
+        return [
+            self._filed(tool) for tool in tools.values() if tool.name not in self.policy.removed
+        ]
+
+    def _filed(self, tool: Tool) -> Tool:
+        """A tool under the category that the host puts it in, if it does."""
+        category = self.tool_category(tool.name) if self.tool_category is not None else None
+        if category is None:
+            return tool
+        return msgspec.structs.replace(tool, category=category_named(category))
 
 
 def check_modes(modes: Sequence[Mode]) -> None:

@@ -14,6 +14,16 @@ if TYPE_CHECKING:
 
     from bridle.tools.define import Tool
 
+WORKSPACE_NAMES = (
+    "read_file",
+    "write_file",
+    "edit_file",
+    "multi_edit",
+    "list_files",
+    "glob",
+    "grep",
+    "bash",
+)
 BUILTIN_NAMES = (
     "ask_user",
     "submit_plan",
@@ -33,5 +43,14 @@ def builtin_tools(*, disabled: Sequence[str] = ()) -> tuple[Tool, ...]:
 def check_names(names: Sequence[str]) -> None:
     """Refuse names that are not built in."""
     for name in names:
-        if name not in BUILTIN_NAMES:
-            raise ConfigError(suggest(name, BUILTIN_NAMES, what="built-in tool"))
+        if name not in (*BUILTIN_NAMES, *WORKSPACE_NAMES):
+            raise ConfigError(
+                suggest(name, (*BUILTIN_NAMES, *WORKSPACE_NAMES), what="built-in tool")
+            )
+
+
+def check_absent(**options: object) -> None:
+    """Refuse options of parts that are not there yet, rather than ignore them."""
+    for name, value in options.items():
+        if value is not None:
+            raise ConfigError(f"{name}= is not available yet; leave it out.")

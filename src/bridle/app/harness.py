@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 
+from bridle.app.all_runs import AllRuns
 from bridle.app.attachment import Attachment, Engine
-from bridle.app.blueprint import Blueprint, ResolveModel, Tools
-from bridle.app.builtin import builtin_tools, check_names
-from bridle.app.cards import Cards
+from bridle.app.blueprint import Blueprint, ResolveModel, Tools, UseCounts
+from bridle.app.builtin import builtin_tools, check_absent, check_names
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
-from bridle.app.heartbeats import Heartbeats
+from bridle.app.furnish import Furnisher, compiled_policy
+from bridle.app.heartbeats import Heartbeats, check_heartbeats
+from bridle.app.locks import ThreadLocks
 from bridle.app.models import model_registry
 from bridle.app.parts.state import StateShape
-from bridle.app.paths import default_store, state_directory
+from bridle.app.paths import default_store
 from bridle.app.prepare import Preparer
 from bridle.app.scope import HostedTasks
 from bridle.app.session import Session
-from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
-from bridle.app.workspace import Workspace, file_tools, open_checkpoints, workspace_checks
+from bridle.app.workspaces import Given, Record, Workspaces
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
+from bridle.journal.bus import Bus
+from bridle.journal.recorder import Journal
 from bridle.models.breaker import Breakers
 from bridle.models.choose import choose
 from bridle.models.packs import Tuning, tune
 from bridle.models.retry import next_delay
-from bridle.permissions.compile import policy_of
 from bridle.ports.clock import Clock, SystemClock
 from bridle.ports.ids import random_ids
 from bridle.types.limits import Limits
-from bridle.types.permissions import Policy, Rules
 from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
     from bridle.app.results import RunResult
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from bridle.ports.store import Store
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
+    from bridle.types.events import HeartbeatChanged
+    from bridle.types.permissions import Policy, Rules
 
 
 class Harness:
@@ -63,7 +66,7 @@ class Harness:
         resource_id: str | None = None,
         tools: Tools = (),
         subagents: Sequence[Subagent] = (),
-        workspace: Workspace | None = None,
+        workspace: Given | None = None,
         workspace_tools: Callable[[Workplace], Sequence[Tool]] | None = None,
         permissions: Rules | Policy | None = None,
         limits: Limits | None = None,
@@ -72,12 +75,17 @@ class Harness:
         disable_builtin_tools: Sequence[str] = (),
         resolve_model: ResolveModel | None = None,
         model_auth: Callable[[str], Any] | None = None,
-        model_use_counts: Mapping[str, int] | None = None,
+        model_use_counts: UseCounts | None = None,
+        tool_category: Callable[[str], str | None] | None = None,
         tuning: Callable[[str], Tuning] = tune,
+        memory: None = None,
+        observation: None = None,
         ports: Ports | None = None,
     ) -> None:
         check_kinds(subagents)
         check_names(disable_builtin_tools)
+        check_heartbeats(heartbeats)
+        check_absent(memory=memory, observation=observation)
         if (agent is None) == (not modes):
             raise ConfigError("Give an agent or modes, one of the two.")
         if checks and workspace is None:
@@ -86,35 +94,40 @@ class Harness:
         self.resource_id = resource_id or id
         self._given_store = store
         self._ports = ports or Ports()
-        self._workspace = workspace
         self._heartbeats = tuple(heartbeats)
-        place = workspace.place() if workspace is not None else None
-        self._checkpoints = open_checkpoints(place) if place is not None else None
         registry = _lazy_registry()
         self._blueprint = Blueprint(
             modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
             resolve_model=resolve_model or (lambda name: registry().resolve(name)),
             registry=registry,
+            own_resolver=resolve_model is not None,
             default_model=_default_model(registry, custom=resolve_model is not None),
             model=model,
             fallbacks=tuple(fallbacks),
             tools=tools,
-            builtin=(
-                *(file_tools(place) if place is not None else ()),
-                *(workspace_tools(place) if place is not None and workspace_tools else ()),
-                *builtin_tools(disabled=disable_builtin_tools),
-            ),
+            builtin=builtin_tools(disabled=disable_builtin_tools),
             subagents=tuple(subagents),
-            policy=_policy(permissions, str(place.root) if place is not None else None),
+            policy=compiled_policy(permissions, None),
             limits=limits or Limits(),
             state=StateShape(state),
-            checks=workspace_checks(place) if checks and place is not None else None,
-            card=Cards(place),
-            snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
             model_auth=model_auth,
             tuning=tuning,
-            use_counts=model_use_counts or {},
+            use_counts=model_use_counts if model_use_counts is not None else {},
+            tool_category=tool_category,
+            session_of=self._session_of,
         )
+        self._blueprint.check_models()
+        self._workspaces = Workspaces(
+            workspace,
+            Furnisher(
+                bare=self._blueprint,
+                rules=permissions,
+                tools=workspace_tools,
+                disabled=frozenset(disable_builtin_tools),
+                checks=checks,
+            ),
+        )
+        self._locks = ThreadLocks(self._ports.thread_lock)
         self._tasks = HostedTasks()
         self._engine: Engine | None = None
         self._close: Callable[[], Any] | None = None
@@ -140,14 +153,18 @@ class Harness:
         clock = self._ports.clock or SystemClock()
         store, artefacts = self._open_store(clock)
         await self._tasks.open()
+        journal = Journal(store=store, bus=Bus())
         self._engine = build_engine(
             blueprint=self._blueprint,
-            store=store,
+            workspaces=self._workspaces,
+            locks=self._locks,
+            journal=journal,
             clock=clock,
             new_id=self._ports.new_id or random_ids(clock),
             prepare=Preparer(
                 blueprint=self._blueprint,
-                store=store,
+                workspaces=self._workspaces,
+                journal=journal,
                 artefacts=artefacts,
                 clock=clock,
                 breakers=Breakers(clock.now),
@@ -155,7 +172,7 @@ class Harness:
             next_delay=next_delay,
             tasks=self._tasks.group,
         )
-        self._beats = Heartbeats(clock, self._tasks.group)
+        self._beats = Heartbeats(clock, self._tasks.group, self._report)
         for heartbeat in self._heartbeats:
             self._beats.register(heartbeat)
 
@@ -169,6 +186,8 @@ class Harness:
             return
         await self.heartbeats.stop()
         await self._tasks.close()
+        await self._workspaces.destroy(self._records())
+        await self._locks.release_all()
         self._engine = None
         self._sessions.clear()
         if self._close is not None:
@@ -185,6 +204,11 @@ class Harness:
         self._open()
         assert self._beats is not None
         return self._beats
+
+    @property
+    def runs(self) -> AllRuns:
+        """The runs of all threads."""
+        return AllRuns(lambda: self.store)
 
     @property
     def sessions(self) -> tuple[Session, ...]:
@@ -213,9 +237,9 @@ class Harness:
             id="",
             resource_id=resource_id or self.resource_id,
             harness_id=self.id,
-            workspace=str(self._workspace.root) if self._workspace is not None else None,
+            workspace=self._workspaces.root,
         )
-        session = Session(Attachment(self._open(), template), self._workspace, self._checkpoints)
+        session = Session(Attachment(self._open(), template))
         if thread_id is not None:
             await session.threads.switch(thread_id)
         elif not new and (newest := await session.threads.newest()) is not None:
@@ -225,6 +249,8 @@ class Harness:
         else:
             raise ConfigError("There is no thread here yet.")
         self._sessions.append(session)
+        if self._workspaces.own is not None:
+            await session.workspace.look()  # a failure is recorded; runs that need it end with it
         return session
 
     def run_sync(self, content: str) -> RunResult[Any]:
@@ -236,6 +262,22 @@ class Harness:
                 return await session.send(content)
 
         return anyio.run(main)
+
+    def _session_of(self, thread_id: str) -> Session | None:
+        return next((one for one in self._sessions if one.is_attached_to(thread_id)), None)
+
+    def _records(self) -> dict[str, Record]:
+        """How to record what concerns the whole harness: in the thread of every session."""
+        journal = self._open().journal
+        return {
+            session.thread_id: partial(journal.append, session.thread_id)
+            for session in self._sessions
+            if session.is_attached
+        }
+
+    async def _report(self, event: HeartbeatChanged) -> None:
+        for record in self._records().values():
+            await record(event)
 
     def _open(self) -> Engine:
         if self._engine is None:
@@ -251,17 +293,6 @@ class Harness:
         store, artefacts = open_store(given or default_store(), clock)
         self._close = store.close
         return store, artefacts
-
-
-def _policy(given: Rules | Policy | None, root: str | None) -> Policy:
-    if isinstance(given, Policy):
-        return given
-    return policy_of(
-        given or Rules(),
-        root=root,
-        home=str(Path.home()),
-        state_dir=str(state_directory()),
-    )
 
 
 def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[], str | None]:

@@ -7,6 +7,7 @@ denies of today.
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,15 +28,18 @@ from bridle.types.limits import Limits
 from bridle.types.permissions import Policy
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bridle.app.blueprint import Blueprint
     from bridle.app.config import Agent, Mode
+    from bridle.app.workspaces import Workspaces
     from bridle.delegation.subagent import Subagent
+    from bridle.journal.recorder import Journal
     from bridle.journal.state import ThreadState
     from bridle.models.breaker import Breakers
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
     from bridle.ports.model import Model
-    from bridle.ports.store import Store
     from bridle.tools.define import Tool
 
 _head = msgspec.json.Decoder(RequestHead)
@@ -46,24 +50,37 @@ class Preparer(Fixed, frozen=True, kw_only=True):
     """Prepares runs of any thread of one harness."""
 
     blueprint: Blueprint
-    store: Store
+    workspaces: Workspaces
+    journal: Journal
     artefacts: Artefacts
     clock: Clock
     breakers: Breakers
 
     async def __call__(self, state: ThreadState, wanted: Wanted) -> RunSetup:
-        """Build the setup of a run that is wanted or was started."""
+        """Build the setup of a run that is wanted or was started, in its workspace."""
+        values = _context_values(wanted)
+        mode = self.blueprint.mode(wanted.mode or state.mode_id)
+        request = self.blueprint.context(state, mode, values)
+        found = await self.workspaces.open(state, request, partial(self.journal.append, state.id))
+        if isinstance(found, ConfigError):
+            raise found
+        if found is None:
+            return await self._setup(state, wanted, mode, values)
+        inside = msgspec.structs.replace(self, blueprint=found.blueprint)
+        return await inside._setup(state, wanted, mode, values)  # noqa: SLF001 - ourselves
+
+    async def _setup(
+        self, state: ThreadState, wanted: Wanted, mode: Mode, values: Mapping[str, Any]
+    ) -> RunSetup:
         blueprint = self.blueprint
         kind = self._kind(state)
-        mode = blueprint.mode(wanted.mode or state.mode_id)
-        values = _context_values(wanted)
         agent = mode.agent_for(blueprint.context(state, mode, values))
         model_id, model = await self._model(state, wanted, kind, mode, agent)
         self._check_price(model)
         if wanted.send is not None:
             self.breakers.user_turn()
         tuning = blueprint.tuning(model_id)
-        offered = _surface(self._tools(kind, agent, state), tuning)
+        offered = _surface(self._tools(kind, agent, state, values), tuning)
         tools = ToolSet(offered, deps=agent.deps)
         head = await self._head(wanted, kind, agent, tools, tuning)
         policy = _for_depth(await self._policy(wanted), state)
@@ -82,7 +99,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
                 clock=self.clock,
                 snapshots=blueprint.snapshots,
             ),
-            budget=LedgerBudget(store=self.store, clock=self.clock),
+            budget=LedgerBudget(store=self.journal.store, clock=self.clock),
             limits=limits,
             checks=None if kind is not None else blueprint.checks,
             mode_id=mode.id,
@@ -101,11 +118,15 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         return kinds[name]
 
     def _tools(
-        self, kind: Subagent | None, agent: Agent[Any, Any], state: ThreadState
+        self,
+        kind: Subagent | None,
+        agent: Agent[Any, Any],
+        state: ThreadState,
+        values: Mapping[str, Any],
     ) -> list[Tool]:
         if kind is not None:
-            return self.blueprint.subagent_tools(kind, agent, state)
-        return self.blueprint.agent_tools(agent, state)
+            return self.blueprint.subagent_tools(kind, agent, state, values)
+        return self.blueprint.agent_tools(agent, state, values)
 
     async def _head(
         self,
@@ -116,7 +137,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         tuning: Tuning,
     ) -> RequestHead:
         if wanted.head:
-            blob = await self.store.blob(wanted.head)
+            blob = await self.journal.store.blob(wanted.head)
             if blob is not None:
                 return _head.decode(blob)
         system = kind.instructions if kind is not None else agent.instructions
@@ -131,7 +152,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         today = self.blueprint.policy
         if wanted.started is None:
             return today
-        blob = await self.store.blob(wanted.started.policy)
+        blob = await self.journal.store.blob(wanted.started.policy)
         if blob is None:
             return today
         then = _policy.decode(blob)
@@ -184,10 +205,10 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             )
 
 
-def _context_values(wanted: Wanted) -> dict[str, object]:
+def _context_values(wanted: Wanted) -> Mapping[str, Any]:
     if wanted.send is not None:
         return wanted.send.context
-    return wanted.started.context if wanted.started is not None else {}
+    return wanted.values
 
 
 def _surface(tools: list[Tool], tuning: Tuning) -> list[Tool]:

@@ -17,6 +17,7 @@ from bridle.types.base import Moving
 from bridle.types.content import File, Image, Part, ToolCall, ToolResult
 from bridle.types.ids import message_id
 from bridle.types.messages import Message
+from bridle.types.ops import Answer, AnswerPlan, Approve, Decline, ResumeTool, Steer
 from bridle.types.permissions import Rule
 from bridle.types.usage import Usage
 
@@ -71,6 +72,8 @@ class RunState(Moving):
     expired: bool = False
     checks: dict[str, ev.CheckEnded] = msgspec.field(default_factory=dict)
     trail: list[tuple[str, ...]] = msgspec.field(default_factory=list)
+    values: dict[str, Any] = msgspec.field(default_factory=dict)
+    """The request's context: what the run began with, then what steers and answers brought."""
     ended: ev.RunEnded | None = None
 
     @property
@@ -80,6 +83,9 @@ class RunState(Moving):
 
 
 RULES_SETTING = "permissions"
+
+TO_A_RUN = (Steer, Approve, Decline, Answer, AnswerPlan, ResumeTool)
+"""Ops that are said to a run in progress and may bring more context for it."""
 
 PASSING = ("budget_reserved", "budget_settled", "message_start", "permission_decided")
 """Events that matter to the fold only for the last messages: what they say of a request or of its
@@ -113,6 +119,8 @@ class ThreadState(Moving, weakref=True):
     """What the user changed of the rules in this thread."""
     values: dict[str, Any] | None = None
     """The application's state, once it was changed."""
+    workspace: tuple[str, str] | None = None
+    """What the thread last heard of its workspace: ready and where, or error and why."""
     weight: int = 0
     """Characters of all messages: what the estimate of a request's size is made of."""
 
@@ -132,11 +140,13 @@ class ThreadState(Moving, weakref=True):
     def apply(self, event: ev.Event) -> None:
         """Take one more event into account."""
         self.seq = event.seq
-        for input_id in getattr(event, "consumes", ()):
-            self.inputs.pop(input_id, None)
+        consumed = [self.inputs.pop(name, None) for name in getattr(event, "consumes", ())]
         handler = _HANDLERS.get(type(event))
         if handler is not None:
             handler(self, event)
+        for op in consumed:
+            if self.run is not None and isinstance(op, TO_A_RUN):
+                self.run.values.update(op.context)
 
 
 def _thread_created(state: ThreadState, event: ev.ThreadCreated) -> None:
@@ -154,6 +164,7 @@ def _run_started(state: ThreadState, event: ev.RunStarted) -> None:
         model_id=event.model_id,
         mode_id=event.mode_id,
         head=event.head,
+        values=dict(event.context),
     )
 
 
@@ -283,6 +294,18 @@ def _settings_changed(state: ThreadState, event: ev.SettingsChanged) -> None:
 
 def _state_changed(state: ThreadState, event: ev.StateChanged) -> None:
     state.values = event.state
+
+
+def _workspace_changed(state: ThreadState, _event: ev.WorkspaceStatusChanged) -> None:
+    state.workspace = None  # ready and error say more
+
+
+def _workspace_ready(state: ThreadState, event: ev.WorkspaceReady) -> None:
+    state.workspace = ("ready", event.root)
+
+
+def _workspace_failed(state: ThreadState, event: ev.WorkspaceFailed) -> None:
+    state.workspace = ("error", event.error)
 
 
 def _noted(state: ThreadState, event: ev.Noted) -> None:
@@ -467,4 +490,7 @@ _HANDLERS: dict[type[ev.Event], Callable[[ThreadState, Any], None]] = {
     ev.CheckEnded: _check_ended,
     ev.PermissionGranted: _permission_granted,
     ev.LeaseTaken: _lease_taken,
+    ev.WorkspaceStatusChanged: _workspace_changed,
+    ev.WorkspaceReady: _workspace_ready,
+    ev.WorkspaceFailed: _workspace_failed,
 }

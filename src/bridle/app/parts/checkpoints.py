@@ -10,15 +10,13 @@ from bridle.types.events import CheckpointTaken
 
 if TYPE_CHECKING:
     from bridle.app.attachment import Attachment
-    from bridle.sandbox.checkpoints import Checkpoints
 
 
 class SessionCheckpoints:
     """List, undo and restore."""
 
-    def __init__(self, attachment: Attachment, checkpoints: Checkpoints | None) -> None:
+    def __init__(self, attachment: Attachment) -> None:
         self._attachment = attachment
-        self._checkpoints = checkpoints
 
     async def list(self) -> tuple[CheckpointTaken, ...]:
         """The checkpoints of the thread, oldest first."""
@@ -38,9 +36,10 @@ class SessionCheckpoints:
         return await self._undo().restore(self._attachment.thread.id, seq)
 
     def _undo(self) -> Undo:
-        if self._checkpoints is None:
+        found = self._attachment.furnished
+        if found is None or found.checkpoints is None:
             raise ConfigError("There is no workspace, so there are no files to put back.")
-        return Undo(journal=self._attachment.journal, checkpoints=self._checkpoints)
+        return Undo(journal=self._attachment.journal, checkpoints=found.checkpoints)
 
     async def _last_run(self) -> str:
         rows = await self._attachment.journal.store.runs(thread_id=self._attachment.thread.id)

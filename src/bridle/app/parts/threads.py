@@ -123,7 +123,7 @@ class SessionThreads:
             raise ConfigError(f"Thread {id!r} is being worked on by {lease.owner}; abort it first.")
         await self._journal.append(id, ThreadDeleted())
         if self._previous() == id:
-            self._attachment.detach()
+            await self._attachment.leave()
 
     async def messages(
         self, *, limit: int | None = None, thread_id: str | None = None

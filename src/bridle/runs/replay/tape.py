@@ -20,7 +20,7 @@ E = TypeVar("E", bound=Event)
 
 def is_external(event: Event) -> bool:
     """Whether an event was written by others than the drain."""
-    copied = isinstance(event, MessageEnded) and event.run_id is None
+    copied = isinstance(event, MessageEnded) and event.run_id is None and not event.consumes
     return copied or event.origin == "external"
 
 

@@ -4,6 +4,12 @@ import msgspec
 
 from bridle.types.events.base import Event, LiveEvent
 from bridle.types.events.files import CheckpointTaken, ConversationRewound, FilesRestored
+from bridle.types.events.host import (
+    HeartbeatChanged,
+    WorkspaceFailed,
+    WorkspaceReady,
+    WorkspaceStatusChanged,
+)
 from bridle.types.events.live import (
     MessageDelta,
     ShellOutput,
@@ -120,6 +126,10 @@ DurableEvent = (
     | TasksUpdated
     | StateChanged
     | SubagentModelChanged
+    | WorkspaceStatusChanged
+    | WorkspaceReady
+    | WorkspaceFailed
+    | HeartbeatChanged
 )
 AnyLiveEvent = (
     MessageDelta | ToolInputStarted | ToolInputDelta | ToolInputEnded | ToolProgress | ShellOutput
@@ -158,6 +168,7 @@ __all__ = [
     "Event",
     "FilesRestored",
     "FollowUpQueued",
+    "HeartbeatChanged",
     "InputAdmitted",
     "LeaseTaken",
     "LiveEvent",
@@ -203,6 +214,9 @@ __all__ = [
     "ToolReturned",
     "UsageUpdated",
     "Waiting",
+    "WorkspaceFailed",
+    "WorkspaceReady",
+    "WorkspaceStatusChanged",
     "decode_event",
     "encode_event",
 ]
