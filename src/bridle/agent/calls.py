@@ -130,6 +130,7 @@ class Calls(Moving, kw_only=True):
             repeated=call.call.id in self.suspects,
             resumed=call.resumed,
             tasks=self.log.state.tasks,
+            plan=self.log.state.plan,
             subagent_models=self.log.state.subagent_models,
             values=self.values,
             progress=progress,

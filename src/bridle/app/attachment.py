@@ -10,7 +10,7 @@ from bridle.app.display import DisplayState
 from bridle.app.view import SessionView
 from bridle.errors import ConfigError, ThreadInUse
 from bridle.types.base import Fixed
-from bridle.types.events import AnyEvent, Event
+from bridle.types.events import AnyEvent, Event, ThreadRenamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,8 +156,16 @@ class Attachment:
         if thread is None:
             return
         own = event.thread_id == thread.id
+        if own and isinstance(event, Event) and not event.quiet:
+            self._thread = _touched(thread, event)
         self.view.apply(event)
         self.display.apply(event if own else None, self.view.pending)
         state = self._state
         if own and state is not None and isinstance(event, Event) and event.seq == state.seq + 1:
             state.apply(event)
+
+
+def _touched(thread: Thread, event: Event) -> Thread:
+    """The thread after one more event, as a list of threads would show it."""
+    title = event.title if isinstance(event, ThreadRenamed) else thread.title
+    return msgspec.structs.replace(thread, title=title, updated_at=event.at)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bridle.errors import ConfigError, suggest
 from bridle.tools.builtin.ask_user import ask_user_tool
+from bridle.tools.builtin.plans import plan_tools
 from bridle.tools.builtin.submit_plan import submit_plan_tool
 from bridle.tools.builtin.tasks import task_tools
 
@@ -27,6 +28,8 @@ WORKSPACE_NAMES = (
 BUILTIN_NAMES = (
     "ask_user",
     "submit_plan",
+    "create_plan",
+    "update_plan_step",
     "task_write",
     "task_update",
     "task_complete",
@@ -36,7 +39,7 @@ BUILTIN_NAMES = (
 
 def builtin_tools(*, disabled: Sequence[str] = ()) -> tuple[Tool, ...]:
     """All of them but the disabled ones."""
-    tools = (ask_user_tool(), submit_plan_tool(), *task_tools())
+    tools = (ask_user_tool(), submit_plan_tool(), *plan_tools(), *task_tools())
     return tuple(tool for tool in tools if tool.name not in disabled)
 
 

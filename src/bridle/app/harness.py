@@ -186,7 +186,7 @@ class Harness:
             return
         await self.heartbeats.stop()
         await self._tasks.close()
-        await self._workspaces.destroy(self._records())
+        await self._workspaces.destroy(await self._records())
         await self._locks.release_all()
         self._engine = None
         self._sessions.clear()
@@ -266,17 +266,15 @@ class Harness:
     def _session_of(self, thread_id: str) -> Session | None:
         return next((one for one in self._sessions if one.is_attached_to(thread_id)), None)
 
-    def _records(self) -> dict[str, Record]:
+    async def _records(self) -> dict[str, Record]:
         """How to record what concerns the whole harness: in the thread of every session."""
         journal = self._open().journal
-        return {
-            session.thread_id: partial(journal.append, session.thread_id)
-            for session in self._sessions
-            if session.is_attached
-        }
+        attached = {session.thread_id for session in self._sessions if session.is_attached}
+        there = [name for name in sorted(attached) if await journal.store.thread(name)]
+        return {name: partial(journal.append, name) for name in there}
 
     async def _report(self, event: HeartbeatChanged) -> None:
-        for record in self._records().values():
+        for record in (await self._records()).values():
             await record(event)
 
     def _open(self) -> Engine:

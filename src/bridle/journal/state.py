@@ -19,6 +19,7 @@ from bridle.types.ids import message_id
 from bridle.types.messages import Message
 from bridle.types.ops import Answer, AnswerPlan, Approve, Decline, ResumeTool, Steer
 from bridle.types.permissions import Rule
+from bridle.types.plans import Plan
 from bridle.types.usage import Usage
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class RunState(Moving):
 
 
 RULES_SETTING = "permissions"
+PLAN_SETTING = "plan"
 
 TO_A_RUN = (Steer, Approve, Decline, Answer, AnswerPlan, ResumeTool)
 """Ops that are said to a run in progress and may bring more context for it."""
@@ -112,6 +114,7 @@ class ThreadState(Moving, weakref=True):
     """The model of each mode, where the user chose one for the thread."""
     subagent_models: dict[str, str] = msgspec.field(default_factory=dict)
     tasks: tuple[Task, ...] = ()
+    plan: Plan | None = None
     grants: list[ev.PermissionGranted] = msgspec.field(default_factory=list)
     usage: Usage = msgspec.field(default_factory=Usage)
     cost_usd: float = 0.0
@@ -290,6 +293,8 @@ def _tasks_updated(state: ThreadState, event: ev.TasksUpdated) -> None:
 def _settings_changed(state: ThreadState, event: ev.SettingsChanged) -> None:
     if event.key == RULES_SETTING:
         state.rules = msgspec.convert(event.value, tuple[Rule, ...])
+    elif event.key == PLAN_SETTING:
+        state.plan = msgspec.convert(event.value, Plan | None)
 
 
 def _state_changed(state: ThreadState, event: ev.StateChanged) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bridle.types.content import ToolCall
     from bridle.types.events import Event
     from bridle.types.ops import Send
+    from bridle.types.plans import Plan
     from bridle.types.tasks import Task
     from bridle.types.threads import Thread
 
@@ -60,6 +61,7 @@ class CallScope(Fixed, frozen=True, kw_only=True):
     deps: Any = None
     resumed: Any = None
     tasks: tuple[Task, ...] = ()
+    plan: Plan | None = None
     subagent_models: Mapping[str, str] = msgspec.field(default_factory=dict)
     values: dict[str, Any] = msgspec.field(default_factory=dict)
     progress: Callable[[str], None] = lambda _text: None

@@ -11,6 +11,7 @@ class WorkspaceStatusChanged(Event, frozen=True, kw_only=True, tag="workspace_st
     """The workspace that this thread works in has come to another state."""
 
     origin: ClassVar[Origin] = "external"
+    quiet: ClassVar[bool] = True
 
     status: WorkspaceStatus
 
@@ -19,6 +20,7 @@ class WorkspaceReady(Event, frozen=True, kw_only=True, tag="workspace_ready"):
     """The workspace can be used."""
 
     origin: ClassVar[Origin] = "external"
+    quiet: ClassVar[bool] = True
 
     root: str
 
@@ -27,6 +29,7 @@ class WorkspaceFailed(Event, frozen=True, kw_only=True, tag="workspace_error"):
     """The workspace cannot be used; runs that need it end with this error."""
 
     origin: ClassVar[Origin] = "external"
+    quiet: ClassVar[bool] = True
 
     error: str
 
@@ -35,6 +38,7 @@ class HeartbeatChanged(Event, frozen=True, kw_only=True, tag="heartbeat"):
     """A heartbeat began to fail (`error` says how), or works again."""
 
     origin: ClassVar[Origin] = "external"
+    quiet: ClassVar[bool] = True
 
     heartbeat_id: str
     ok: bool
