@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bridle.app.display import DisplayState
+from bridle.app.display import DisplayState, restored
 from bridle.app.view import SessionView
 from bridle.errors import ConfigError, ThreadInUse
 from bridle.types.base import Fixed
@@ -54,6 +54,8 @@ class Attachment:
         self._thread: Thread | None = None
         self._state: ThreadState | None = None
         self._unsubscribe: Callable[[], None] | None = None
+        self.moved: list[Callable[[AnyEvent | None], None]] = []
+        """Called when the session has come to another thread, with how that began, or to none."""
 
     @property
     def journal(self) -> Journal:
@@ -90,7 +92,7 @@ class Attachment:
         """The id of the thread, if there is one."""
         return None if self._thread is None else self._thread.id
 
-    async def attach(self, thread: Thread) -> None:
+    async def attach(self, thread: Thread, created: AnyEvent | None = None) -> None:
         """Hold another thread from now on; a host's lock that refuses it changes nothing."""
         if thread.id != self.thread_id:
             await self.engine.locks.acquire(thread.id)
@@ -104,18 +106,28 @@ class Attachment:
         self._state = await self.journal.fold(thread.id)
         tree = [thread.id, *await store.children(thread.id)]
         self.view.load(await store.pending(threads=tree))
-        self.display.reset(
-            mode_id=self._state.mode_id,
-            pending=self.view.pending,
-            tasks=self._state.tasks,
-            usage=self._state.usage,
-            cost_usd=self._state.cost_usd,
-        )
+        shown = restored(self._state, await self._last_run(), self.view.pending)
+        self.display.reset(shown)
+        self._tell_moved(created)
+
+    async def _last_run(self) -> list[AnyEvent]:
+        """The events of the run in progress, else of the last one, and what is being written."""
+        run = self.state.run or self.state.last_run
+        if run is None:
+            return []
+        events = await self.journal.store.events(self.state.id, after=run.start.seq - 1)
+        ours = [event for event in events if event.run_id in (run.run_id, None)]
+        return [*ours, *self.journal.bus.open_message(self.state.id)]
+
+    def _tell_moved(self, created: AnyEvent | None = None) -> None:
+        for listener in self.moved:
+            listener(created)
 
     async def leave(self) -> None:
         """Hold no thread."""
         left = self.thread_id
         self._detach()
+        self._tell_moved()
         if left is not None:
             await self.engine.locks.release(left)
 

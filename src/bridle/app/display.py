@@ -18,7 +18,9 @@ from bridle.types.tasks import Task
 from bridle.types.usage import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    from bridle.journal.state import ThreadState
 
 CRITICAL: frozenset[str] = frozenset(
     {
@@ -29,10 +31,15 @@ CRITICAL: frozenset[str] = frozenset(
         "tool_approval_required",
         "ask_question",
         "plan_approval_required",
+        "plan_approved",
+        "plan_rejected",
+        "question_answered",
         "tool_suspended",
+        "tool_end",
+        "subagent_end",
         "error",
-        "thread_changed",
         "mode_changed",
+        "model_changed",
     }
 )
 """Events that a person may have to react to: shown at once."""
@@ -90,6 +97,28 @@ def fold(now: DisplaySnapshot, event: ev.AnyEvent) -> DisplaySnapshot:
     return now if handler is None else handler(now, event)
 
 
+def restored(
+    state: ThreadState, last_run: Iterable[ev.AnyEvent], pending: tuple[Pending, ...]
+) -> DisplaySnapshot:
+    """What a session that comes late shows: the same as one that heard everything.
+
+    Totals are those of the thread; the rest is folded from the events of its last run.
+    """
+    now = DisplaySnapshot()
+    for event in last_run:
+        now = fold(now, event)
+    return _with(
+        now,
+        mode_id=state.mode_id or now.mode_id,
+        pending=pending,
+        tasks=state.tasks,
+        modified_files=tuple(state.files),
+        usage=state.usage,
+        cost_usd=state.cost_usd,
+        queued=state.queued,
+    )
+
+
 class DisplayState:
     """Holds the present snapshot and tells listeners when there is another one."""
 
@@ -112,9 +141,9 @@ class DisplayState:
         before = self.snapshot.tasks
         self._show(_with(self.snapshot, tasks=tasks, previous_tasks=before), critical=False)
 
-    def reset(self, **values: Any) -> None:
+    def reset(self, snapshot: DisplaySnapshot) -> None:
         """Begin with another thread."""
-        self._show(DisplaySnapshot(**values), critical=True)
+        self._show(snapshot, critical=True)
 
     def apply(self, event: ev.AnyEvent | None, pending: tuple[Pending, ...]) -> None:
         """Take one event into account, and what waits after it here and in child threads."""

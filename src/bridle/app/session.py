@@ -145,13 +145,13 @@ class Session:
             run_id=self._engine.new_id("run"),
             parts=content_parts(content),
             context=dict(context or {}),
+            model=self._attachment.session_models.get(self.modes.current.id),
             follow_up=True,
         )
         await self._attachment.admit(op)
         state = await self._journal.fold(self.thread_id)
-        waiting = sum(isinstance(op, Send) for op in state.inputs.values())
-        if waiting and state.run is not None:
-            await self._journal.append(self.thread_id, FollowUpQueued(count=waiting))
+        if state.queued:
+            await self._journal.append(self.thread_id, FollowUpQueued(count=state.queued))
         return op.run_id
 
     async def pin(self, text: str) -> None:

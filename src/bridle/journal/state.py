@@ -17,7 +17,7 @@ from bridle.types.base import Moving
 from bridle.types.content import File, Image, Part, ToolCall, ToolResult
 from bridle.types.ids import message_id
 from bridle.types.messages import Message
-from bridle.types.ops import Answer, AnswerPlan, Approve, Decline, ResumeTool, Steer
+from bridle.types.ops import Answer, AnswerPlan, Approve, Decline, ResumeTool, Send, Steer
 from bridle.types.permissions import Rule
 from bridle.types.plans import Plan
 from bridle.types.usage import Usage
@@ -124,8 +124,16 @@ class ThreadState(Moving, weakref=True):
     """The application's state, once it was changed."""
     workspace: tuple[str, str] | None = None
     """What the thread last heard of its workspace: ready and where, or error and why."""
+    files: dict[str, None] = msgspec.field(default_factory=dict)
+    """What the thread's calls changed, in order."""
     weight: int = 0
     """Characters of all messages: what the estimate of a request's size is made of."""
+
+    @property
+    def queued(self) -> int:
+        """How many runs wait behind the present one."""
+        waiting = sum(isinstance(op, Send) for op in self.inputs.values())
+        return waiting if self.run is not None else max(0, waiting - 1)
 
     def run_named(self, run_id: str) -> RunState | None:
         """The run in progress or the one before it, if that is its name."""
@@ -370,6 +378,7 @@ def _tool_returned(state: ThreadState, event: ev.ToolReturned) -> None:
     call.pending_id = None
     if call.facts.category == "edit" and not event.is_error:
         run.files.update(dict.fromkeys(call.facts.paths))
+        state.files.update(dict.fromkeys(call.facts.paths))
     if len(run.calls) == len(run.asked) and not run.open_calls:
         _add_message(state, _results(run))
 

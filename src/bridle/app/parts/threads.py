@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bridle.app.attachment import Attachment
     from bridle.journal.state import ThreadState
     from bridle.ports.ids import NewId
-    from bridle.types.events import Event
+    from bridle.types.events import AnyEvent, Event
     from bridle.types.messages import Message
 
 
@@ -62,15 +62,20 @@ class SessionThreads:
 
     async def create(self, title: str = "") -> Thread:
         """Begin a new thread and switch to it."""
-        return await self._begin(title=title, resource_id=self._attachment.template.resource_id)
+        resource = self._attachment.template.resource_id
+        thread, created = await self._begin(title=title, resource_id=resource)
+        return await self._come(thread.id, created)
 
     async def switch(self, id: str) -> Thread:
         """Attach to another thread; a missing one changes nothing."""
+        return await self._come(id)
+
+    async def _come(self, id: str, created: AnyEvent | None = None) -> Thread:
         found = await self._journal.store.thread(id)
         if found is None:
             raise ConfigError(f"There is no thread {id!r}.")
         previous = self._previous()
-        await self._attachment.attach(found)
+        await self._attachment.attach(found, created)
         if previous is not None and previous != id:
             changed = ThreadChanged(previous_thread_id=previous)
             await self._journal.append(id, changed)
@@ -105,11 +110,10 @@ class SessionThreads:
             raise ConfigError(f"There is no thread {source!r}.")
         state = await self._journal.fold(origin.id)
         settings = await self._journal.store.settings(origin.id)
-        copied = await self._begin(
+        copied, created = await self._begin(
             title=title if title is not None else origin.title,
             resource_id=resource_id or origin.resource_id,
             cloned_from=origin.id,
-            switch=False,
         )
         new_id = self._attachment.engine.new_id
         copies = [
@@ -118,7 +122,7 @@ class SessionThreads:
         ]
         values = [SettingsChanged(key=key, value=value) for key, value in settings.items()]
         await self._journal.append(copied.id, *copies, *values, *_kept(state))
-        await self.switch(copied.id)
+        await self._come(copied.id, created)
         for mode_id, model_id in state.models.items():
             op = SwitchModel(model_id=model_id, mode_id=mode_id, scope="thread")
             await self._attachment.settle(op)
@@ -164,8 +168,8 @@ class SessionThreads:
             return None
 
     async def _begin(
-        self, *, title: str, resource_id: str, cloned_from: str | None = None, switch: bool = True
-    ) -> Thread:
+        self, *, title: str, resource_id: str, cloned_from: str | None = None
+    ) -> tuple[Thread, AnyEvent]:
         template = self._attachment.template
         thread_id = self._attachment.engine.new_id("thr")
         created = Thread(
@@ -176,8 +180,8 @@ class SessionThreads:
             workspace=template.workspace,
             metadata={"cloned_from": cloned_from} if cloned_from else {},
         )
-        await self._journal.append(thread_id, ThreadCreated(thread=created))
-        return await self.switch(thread_id) if switch else created
+        (event,) = await self._journal.append(thread_id, ThreadCreated(thread=created))
+        return created, event
 
 
 def _kept(state: ThreadState) -> Iterator[Event]:
