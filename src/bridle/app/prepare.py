@@ -103,6 +103,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             limits=limits,
             checks=None if kind is not None else blueprint.checks,
             mode_id=mode.id,
+            after_plan=self._after_plan(state, mode),
             concurrency=msgspec.structs.replace(
                 blueprint.concurrency, children=limits.max_parallel
             ),
@@ -196,6 +197,11 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             return asked or kind.model or self.blueprint.model or agent.model
         chosen = state.models.get(mode.id)
         return asked or chosen or mode.model or agent.model or self.blueprint.model
+
+    def _after_plan(self, state: ThreadState, mode: Mode) -> tuple[str, str | None]:
+        then = self.blueprint.mode(mode.transitions_to)
+        chosen = state.models.get(then.id) or then.model or then.agent_model
+        return then.id, chosen or self.blueprint.model
 
     def _check_price(self, model: Model) -> None:
         if self.blueprint.limits.max_usd is not None and model.price is None:

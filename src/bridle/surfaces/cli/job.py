@@ -17,7 +17,7 @@ from bridle.types.events import AnyEvent, encode_event
 
 if TYPE_CHECKING:
     from bridle.app.harness import Harness
-    from bridle.app.results import RunResult
+    from bridle.app.results import Pending, RunResult
     from bridle.app.session import Session
     from bridle.runs.summary import RunSummary
 
@@ -109,10 +109,29 @@ def _print(job: Job, summary: RunSummary, result: RunResult[Any], code: int) -> 
     json_line({"type": "result", **line} if job.format == "stream-json" else line)
 
 
+def _what(pending: Pending) -> str:
+    """What waits, in a line."""
+    shown = pending.args.get("question") or pending.args.get("title")
+    asked = pending.kind in ("question", "plan")
+    return str(shown if asked and shown else pending.card.get("title", pending.tool))
+
+
+def _how(pending: Pending) -> str:
+    """The command that answers it."""
+    match pending.kind:
+        case "question":
+            return f"bridle answer {pending.id} TEXT"
+        case "plan":
+            return f"bridle answer {pending.id} --approve"
+        case "approval":
+            return f"bridle approve {pending.id}"
+        case _:
+            return f"{pending.id} waits for its tool"
+
+
 def _closing(result: RunResult[Any]) -> None:
     for pending in result.pending:
-        title = pending.card.get("title", pending.tool)
-        talk(f"waiting for you: {title}\n  bridle approve {pending.id}")
+        talk(f"waiting for you: {_what(pending)}\n  {_how(pending)}")
     if result.error is not None:
         talk(f"bridle: {result.error.type}: {result.error.message}")
     talk(
