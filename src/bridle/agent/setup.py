@@ -78,6 +78,8 @@ class RunSetup(Fixed, frozen=True, kw_only=True):
     fallbacks: tuple[str, ...] = ()
     checks: Checks | None = None
     mode_id: str = "main"
+    news: tuple[Event, ...] = ()
+    """What its preparation has to tell the thread: recorded before the run begins or goes on."""
     after_plan: tuple[str, str | None] | None = None
     """The mode, and its model, in which an approved plan goes on."""
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)

@@ -77,6 +77,7 @@ class Starting(Moving, kw_only=True):
             log.warning("Run %s cannot be set up", op.run_id, exc_info=True)
             await self._refuse(op, input_id, f"{type(error).__name__}: {error}")
             return
+        await self._tell(setup)
         head, policy = names(setup)
         limits = setup.limits if op.limits is None else setup.limits.within(op.limits)
         started = ev.RunStarted(
@@ -152,12 +153,17 @@ class Starting(Moving, kw_only=True):
         most, of_category = run.start.parallel
         bounds = msgspec.structs.replace(setup.concurrency, max=most, per_category=of_category)
         ready_setup = msgspec.structs.replace(setup, concurrency=bounds)
+        await self._tell(setup)
         await self._tell_new_head(run, ready_setup)  # told again when the log moved meanwhile
         self.setup = ready_setup
         if not again:
             ready = runnable(run.calls, self.setup.concurrency)
             self.suspects = {call.call.id for call in ready}
         return self.setup
+
+    async def _tell(self, setup: RunSetup) -> None:
+        if setup.news:
+            await self.log.result(*setup.news)
 
     def _wanted(self, run: RunState, present: RunSetup | None) -> Wanted:
         """The run as it has come to be; a new mode begins its requests anew."""

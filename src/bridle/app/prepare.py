@@ -7,7 +7,6 @@ denies of today.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -61,13 +60,16 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         values = _context_values(wanted)
         mode = self.blueprint.mode(wanted.mode or state.mode_id)
         request = self.blueprint.context(state, mode, values)
-        found = await self.workspaces.open(state, request, partial(self.journal.append, state.id))
-        if isinstance(found, ConfigError):
-            raise found
-        if found is None:
-            return await self._setup(state, wanted, mode, values)
-        inside = msgspec.structs.replace(self, blueprint=found.blueprint)
-        return await inside._setup(state, wanted, mode, values)  # noqa: SLF001 - ourselves
+        opened = await self.workspaces.open(state, request)
+        if opened.error is not None:
+            if opened.news:  # the drain then looks again, and finds them told
+                await self.journal.append(state.id, *opened.news)
+            raise opened.error
+        here = self
+        if opened.found is not None:
+            here = msgspec.structs.replace(self, blueprint=opened.found.blueprint)
+        setup = await here._setup(state, wanted, mode, values)  # noqa: SLF001 - ourselves
+        return msgspec.structs.replace(setup, news=opened.news)
 
     async def _setup(
         self, state: ThreadState, wanted: Wanted, mode: Mode, values: Mapping[str, Any]

@@ -11,11 +11,10 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import anyio
-import msgspec
 
 from bridle.app.workspace import Workspace
 from bridle.errors import BridleError, ConfigError, suggest
@@ -42,6 +41,14 @@ class Furnished(Fixed, frozen=True, kw_only=True, weakref=True):
     workspace: Workspace
     blueprint: Blueprint
     checkpoints: Checkpoints | None
+
+
+class Opened(Fixed, frozen=True, kw_only=True):
+    """A workspace, or why there is none, and what the thread that asked has not heard of it."""
+
+    found: Furnished | None = None
+    error: ConfigError | None = None
+    news: tuple[Event, ...] = ()
 
 
 class Workspaces:
@@ -75,25 +82,17 @@ class Workspaces:
         """The open workspace of a thread, as far as it is known without asking for it."""
         return self._open if self._factory is None else self._latest.get(thread_id)
 
-    async def open(
-        self, state: ThreadState, context: RequestContext, record: Record
-    ) -> Furnished | ConfigError | None:
-        """Open the workspace of a request; what is news to its thread is recorded there.
-
-        Returns the error with which it cannot be opened; it is tried again the next time.
-        """
+    async def open(self, state: ThreadState, context: RequestContext) -> Opened:
+        """Open the workspace of a request; one that fails is tried again the next time."""
         if not self.configured:
-            return None
+            return Opened()
         async with self._opening if self._factory is None else nullcontext():
-            if self._own is not None and self._open is None:
-                await record(WorkspaceStatusChanged(status="initializing"))
+            fresh = self._own is not None and self._open is None
             try:
                 found = await self._resolve(context)
             except ConfigError as error:
-                await self._record_new(state, record, "error", str(error))
-                return error
-            await self._record_new(state, record, "ready", str(found.workspace.root))
-            return found
+                return Opened(error=error, news=_news_of_failure(state, str(error)))
+        return Opened(found=found, news=_news(state, str(found.workspace.root), fresh=fresh))
 
     async def destroy(self, records: Mapping[str, Record]) -> None:
         """Let go the harness's own workspace; what a function made is its caller's."""
@@ -134,29 +133,45 @@ class Workspaces:
         except (BridleError, OSError) as error:
             raise ConfigError(f"The workspace cannot be used: {error}") from error
 
-    async def _record_new(
-        self, state: ThreadState, record: Record, status: Literal["ready", "error"], what: str
-    ) -> None:
-        if state.workspace == (status, what):
-            return
-        told: Event = WorkspaceReady(root=what)
-        if status == "error":
-            told = WorkspaceFailed(error=what)
-        await record(WorkspaceStatusChanged(status=status), told)
+
+def _news(state: ThreadState, root: str, *, fresh: bool) -> tuple[Event, ...]:
+    """What a thread has not heard of its workspace yet; a child thread works in its parent's."""
+    if state.workspace == ("ready", root) or _is_child(state):
+        return ()
+    begins = (WorkspaceStatusChanged(status="initializing"),) if fresh else ()
+    return (*begins, WorkspaceStatusChanged(status="ready"), WorkspaceReady(root=root))
+
+
+def _news_of_failure(state: ThreadState, why: str) -> tuple[Event, ...]:
+    """The same for a workspace that cannot be used: told once, until it can be."""
+    if (state.workspace is not None and state.workspace[0] == "error") or _is_child(state):
+        return ()
+    return (
+        WorkspaceStatusChanged(status="initializing"),
+        WorkspaceStatusChanged(status="error"),
+        WorkspaceFailed(error=why),
+    )
+
+
+def _is_child(state: ThreadState) -> bool:
+    return state.thread is not None and state.thread.parent_thread is not None
 
 
 def as_workspace(given: Config) -> Workspace:
     """A workspace from what configures one: itself, its directory, or its fields by name."""
-    if isinstance(given, Workspace):
-        return given
     if isinstance(given, str | Path):
         return Workspace(given)
+    if isinstance(given, Workspace):
+        from bridle.sandbox.kinds import parse
+
+        parse(given.sandbox)  # a name that means nothing is wrong whatever the directory
+        return given
     if not isinstance(given, Mapping):
         raise ConfigError(
             f"{type(given).__name__} is no workspace; give a Workspace, a directory, or a mapping."
         )
-    fields = {field.name for field in msgspec.structs.fields(Workspace)}
+    fields = Workspace.__struct_fields__
     for name in given:
         if name not in fields:
             raise ConfigError(suggest(str(name), fields, what="workspace field"))
-    return Workspace(**given)
+    return as_workspace(Workspace(**given))

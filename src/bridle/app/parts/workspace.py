@@ -5,14 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bridle.errors import ConfigError
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bridle.app.attachment import Attachment
     from bridle.app.workspace import Workspace
-    from bridle.app.workspaces import Furnished
+    from bridle.app.workspaces import Opened
 
 
 class SessionWorkspace:
@@ -41,20 +39,20 @@ class SessionWorkspace:
 
     async def resolve(self, context: Mapping[str, Any] | None = None) -> Workspace | None:
         """Open the workspace of a request with this context; raises when it cannot be used."""
-        found = await self.look(context)
-        if isinstance(found, ConfigError):
-            raise found
-        return found.workspace if found is not None else None
+        opened = await self.look(context)
+        if opened.error is not None:
+            raise opened.error
+        return opened.found.workspace if opened.found is not None else None
 
-    async def look(
-        self, context: Mapping[str, Any] | None = None
-    ) -> Furnished | ConfigError | None:
+    async def look(self, context: Mapping[str, Any] | None = None) -> Opened:
         """The same, with the error returned: it is recorded, and raised where it matters."""
         state = self._attachment.state
         blueprint = self._attachment.engine.blueprint
         request = blueprint.context(state, blueprint.mode(state.mode_id), dict(context or {}))
-        record = partial(self._attachment.journal.append, state.id)
-        return await self._workspaces.open(state, request, record)
+        opened = await self._workspaces.open(state, request)
+        if opened.news:
+            await self._attachment.journal.append(state.id, *opened.news)
+        return opened
 
     async def destroy(self) -> None:
         """Let go the harness's own workspace; the next use opens it again."""
