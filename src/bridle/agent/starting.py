@@ -16,7 +16,7 @@ from bridle.journal.recorder import Extra, ThreadLog
 from bridle.types import events as ev
 from bridle.types.base import Moving
 from bridle.types.content import plain_text
-from bridle.types.ids import derive_id
+from bridle.types.ids import run_of_steer
 from bridle.types.ledger import Account
 from bridle.types.ops import Send, Steer
 from bridle.types.runs import Failure
@@ -50,7 +50,7 @@ class Starting(Moving, kw_only=True):
                 await self._start(op, input_id)
                 return True
             if isinstance(op, Steer):
-                run_id = derive_id("run", input_id)
+                run_id = run_of_steer(input_id)
                 await self._start(Send(run_id=run_id, parts=op.parts, context=op.context), input_id)
                 return True
             owner = str(self.log.lease.owner)

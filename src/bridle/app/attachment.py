@@ -170,11 +170,11 @@ class Attachment:
         own = event.thread_id == thread.id
         if own and isinstance(event, Event) and not event.quiet:
             self._thread = _touched(thread, event)
-        self.view.apply(event)
-        self.display.apply(event if own else None, self.view.pending)
-        state = self._state
-        if own and state is not None and isinstance(event, Event) and event.seq == state.seq + 1:
+        state = self.state
+        if own and isinstance(event, Event) and event.seq == state.seq + 1:
             state.apply(event)
+        self.view.apply(event)
+        self.display.apply(event if own else None, self.view.pending, state.queued)
 
 
 def _touched(thread: Thread, event: Event) -> Thread:

@@ -145,9 +145,13 @@ class DisplayState:
         """Begin with another thread."""
         self._show(snapshot, critical=True)
 
-    def apply(self, event: ev.AnyEvent | None, pending: tuple[Pending, ...]) -> None:
-        """Take one event into account, and what waits after it here and in child threads."""
+    def apply(
+        self, event: ev.AnyEvent | None, pending: tuple[Pending, ...], queued: int = 0
+    ) -> None:
+        """Take one event into account, and what waits after it: for answers, and for its turn."""
         after = self.snapshot if event is None else fold(self.snapshot, event)
+        if queued != after.queued:
+            after = _with(after, queued=queued)
         asked = pending != after.pending
         if asked:
             after = _with(after, pending=pending)
@@ -174,7 +178,6 @@ def _run_started(now: DisplaySnapshot, event: ev.RunStarted) -> DisplaySnapshot:
         current_message=None,
         tools=(),
         subagents=(),
-        queued=max(0, now.queued - 1),
     )
 
 
@@ -291,10 +294,6 @@ def _model_changed(now: DisplaySnapshot, event: ev.ModelChanged) -> DisplaySnaps
     return _with(now, model_id=event.model_id)
 
 
-def _queued(now: DisplaySnapshot, event: ev.FollowUpQueued) -> DisplaySnapshot:
-    return _with(now, queued=event.count)
-
-
 def _find(now: DisplaySnapshot, call_id: str) -> ToolView | None:
     place = _place(now, call_id)
     return None if place is None else now.tools[place]
@@ -345,5 +344,4 @@ _HANDLERS: dict[type, Callable[[DisplaySnapshot, Any], DisplaySnapshot]] = {
     ev.TasksUpdated: _tasks_updated,
     ev.ModeChanged: _mode_changed,
     ev.ModelChanged: _model_changed,
-    ev.FollowUpQueued: _queued,
 }
