@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bridle.tools.define import Tool, ToolContext, tool
     from bridle.types.limits import Limits
     from bridle.types.permissions import Rules
+    from bridle.types.secrets import Secret
 
 _HOMES = {
     "Agent": "bridle.app.config",
@@ -44,6 +45,7 @@ _HOMES = {
     "ToolContext": "bridle.tools.define",
     "tool": "bridle.tools.define",
     "Limits": "bridle.types.limits",
+    "Secret": "bridle.types.secrets",
 }
 
 __all__ = [
@@ -62,6 +64,7 @@ __all__ = [
     "Run",
     "RunError",
     "RunResult",
+    "Secret",
     "Session",
     "Subagent",
     "Tool",

@@ -18,7 +18,8 @@ async def test_a_plan_is_data_that_is_kept_step_by_step(opened, model):
         calls("update_plan_step", id="step_3", status="done"),
         says("one of three"),
     )
-    async with opened() as harness:
+    agent = Agent("x", tools=["create_plan", "update_plan_step"])
+    async with opened(agent=agent) as harness:
         session = await harness.session()
         result = await session.send("plan it")
         ends = [e for e in await session.run_events(result.run_id) if e.type == "tool_end"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import msgspec
 
+from bridle.agent.look import Look
 from bridle.gate.batch import runnable
 from bridle.gate.decide import failure
 from bridle.gate.run import ambiguous
@@ -143,6 +144,9 @@ class Calls(Moving, kw_only=True):
             values=self.values,
             progress=progress,
             output=output,
+            owner=str(self.log.lease.owner),
+            started_at=call.started_at,
+            look=Look(log=self.log, setup=self.setup),
         )
 
 

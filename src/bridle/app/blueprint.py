@@ -13,8 +13,11 @@ from bridle.app.parts.state import StateShape
 from bridle.delegation.subagent import Subagent, subagent_tool
 from bridle.errors import ConfigError, suggest
 from bridle.gate.batch import Concurrency
+from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.models.packs import Tuning, tune
+from bridle.permissions.patterns import canonical
 from bridle.permissions.profiles import category_named
+from bridle.permissions.safety import in_scope
 from bridle.ports.model import Model
 from bridle.tools.define import Tool
 from bridle.tools.toolset import ToolSet
@@ -23,16 +26,19 @@ from bridle.types.limits import Limits
 
 if TYPE_CHECKING:
     from bridle.agent.setup import Checks
+    from bridle.app.builtin import Catalogue
     from bridle.gate.decide import Card
     from bridle.journal.state import ThreadState
     from bridle.models.registry import ModelRegistry
     from bridle.ports.snapshots import Snapshots
     from bridle.types.permissions import Policy
+    from bridle.types.secrets import Secret
 
 NO_VALUES: Mapping[str, Any] = {}
 UseCounts = Mapping[str, int] | Callable[[], Mapping[str, int]]
 ResolveModel = Callable[[str], Model | Awaitable[Model]]
-Tools = Sequence[Tool] | Callable[[RequestContext], Sequence[Tool]]
+Tools = Sequence[Tool | str] | Callable[[RequestContext], Sequence[Tool | str]]
+"""Tools, or names of built-in ones."""
 
 
 class Blueprint(Fixed, frozen=True, kw_only=True):
@@ -46,7 +52,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     model: str | None = None
     default_model: Callable[[], str | None] = lambda: None
     tools: Tools = ()
-    builtin: Sequence[Tool] = ()
+    builtin: Catalogue
     subagents: Sequence[Subagent] = ()
     limits: Limits = msgspec.field(default_factory=Limits)
     state: StateShape = msgspec.field(default_factory=lambda: StateShape(None))
@@ -60,9 +66,16 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     use_counts: UseCounts = msgspec.field(default_factory=dict)
     tool_category: Callable[[str], str | None] | None = None
     session_of: Callable[[str], Any] = lambda _thread_id: None
+    secrets: Mapping[str, Secret] = msgspec.field(default_factory=dict)
+    redactor: Redactor = NOTHING_HIDDEN
 
     def __post_init__(self) -> None:
         check_modes(self.modes)
+        agents = [mode.agent for mode in self.modes if isinstance(mode.agent, Agent)]
+        for listed in (self.tools, *(agent.tools for agent in agents)):
+            for given in () if callable(listed) else listed:
+                if isinstance(given, str):
+                    self.builtin.check(given)
 
     def check_models(self) -> None:
         """Refuse models of unknown providers; a resolver of the user's own knows its models."""
@@ -109,7 +122,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     ) -> list[Tool]:
         """The tools of a mode's agent."""
         tools = self._own_tools(agent, state, values)
-        if self.subagents and "subagent" not in self.policy.removed:
+        if self.subagents and in_scope("subagent", self.policy):
             tools.append(subagent_tool(self.subagents, max_depth=self.limits.max_depth))
         return tools
 
@@ -121,9 +134,9 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         values: Mapping[str, Any] = NO_VALUES,
     ) -> list[Tool]:
         """A subagent's own tools, and those of the harness that it may use."""
-        allowed = set(kind.allowed_tools)
+        allowed = {canonical(name) for name in kind.allowed_tools}
         shared = [tool for tool in self._own_tools(agent, state, values) if tool.name in allowed]
-        own = [self._filed(tool) for tool in kind.tools if tool.name not in self.policy.removed]
+        own = [self._filed(tool) for tool in kind.tools if in_scope(tool.name, self.policy)]
         known = {tool.name for tool in own}
         return [*own, *(tool for tool in shared if tool.name not in known)]
 
@@ -141,15 +154,19 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     def _own_tools(
         self, agent: Agent[Any, Any], state: ThreadState, values: Mapping[str, Any]
     ) -> list[Tool]:
-        given = self.tools
+        listed = self.tools
         mode = self.mode(state.mode_id)
-        shared = given(self.context(state, mode, values)) if callable(given) else given
+        shared = listed(self.context(state, mode, values)) if callable(listed) else listed
+        enabled = [glob for scope in self.policy.scope for glob in scope.tools or ()]
         tools: dict[str, Tool] = {}
-        for tool in (*agent.tools, *shared, *self.builtin):
+        for given in (
+            *agent.tools, *shared, *self.builtin.offered, *self.builtin.matching(enabled)
+        ):  # fmt: skip
+            if isinstance(given, str) and canonical(given) in self.builtin.later:
+                continue  # it comes with the workspace, which is not open
+            tool = self.builtin.find(given) if isinstance(given, str) else given
             tools.setdefault(tool.name, tool)
-        return [
-            self._filed(tool) for tool in tools.values() if tool.name not in self.policy.removed
-        ]
+        return [self._filed(tool) for tool in tools.values() if in_scope(tool.name, self.policy)]
 
     def _filed(self, tool: Tool) -> Tool:
         """A tool under the category that the host puts it in, if it does."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from bridle.app.builtin import Catalogue, catalogue
 from bridle.app.cards import Cards
+from bridle.app.outside import Outside
 from bridle.app.paths import state_directory
 from bridle.app.snapshots import WorkspaceSnapshots
-from bridle.app.workspace import Workspace, file_tools, open_checkpoints, workspace_checks
+from bridle.app.workspace import Workspace, open_checkpoints, workspace_checks
 from bridle.app.workspaces import Furnished
 from bridle.permissions.compile import policy_of
 from bridle.types.base import Fixed
@@ -19,9 +22,40 @@ from bridle.types.permissions import Policy, Rules
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from anyio.abc import TaskGroup
+
     from bridle.app.blueprint import Blueprint
+    from bridle.checks.plan import CheckPlan
+    from bridle.journal.bus import Listener
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
+
+
+class Stock(Fixed, frozen=True, kw_only=True):
+    """Makes the built-in tools of a workspace, or of none."""
+
+    search_url: str | None
+    tasks: Callable[[], TaskGroup]
+    disabled: tuple[str, ...]
+
+    def __call__(
+        self,
+        place: Workplace | None,
+        policy: Policy,
+        more: Sequence[Tool] = (),
+        *,
+        later: bool = False,
+    ) -> Catalogue:
+        """The tools of a place; `later` when a workspace will bring its own."""
+        outside = Outside(place, policy, search_url=self.search_url, tasks=self.tasks)
+        return catalogue(
+            place,
+            tasks=self.tasks,
+            outside=outside,
+            more=more,
+            disabled=self.disabled,
+            later=later,
+        )
 
 
 class Furnisher(Fixed, frozen=True, kw_only=True):
@@ -29,33 +63,42 @@ class Furnisher(Fixed, frozen=True, kw_only=True):
 
     bare: Blueprint
     rules: Rules | Policy | None
-    tools: Callable[[Workplace], Sequence[Tool]] | None
-    disabled: frozenset[str]
-    checks: bool
+    stock: Stock
+    more: Callable[[Workplace], Sequence[Tool]] | None
+    checks: CheckPlan | None
+    listen: Callable[[Listener], Callable[[], None]]
 
     def __call__(self, workspace: Workspace) -> Furnished:
         """Open it; raises `ConfigError` when it cannot be used."""
         place = workspace.place()
         checkpoints = open_checkpoints(place)
-        inside = (*file_tools(place), *(self.tools(place) if self.tools is not None else ()))
+        policy = compiled_policy(self.rules, workspace)
+        tools = self.stock(place, policy, self.more(place) if self.more is not None else ())
+        hide = self.bare.redactor.text
         blueprint = msgspec.structs.replace(
             self.bare,
-            builtin=(
-                *(tool for tool in inside if tool.name not in self.disabled),
-                *self.bare.builtin,
-            ),
-            policy=compiled_policy(self.rules, str(place.root)),
-            checks=workspace_checks(place) if self.checks else None,
+            builtin=tools,
+            policy=policy,
+            checks=None if self.checks is None else workspace_checks(place, self.checks, hide),
             card=Cards(place),
             snapshots=WorkspaceSnapshots(checkpoints) if checkpoints is not None else None,
         )
-        return Furnished(workspace=workspace, blueprint=blueprint, checkpoints=checkpoints)
+        found = Furnished(workspace=workspace, blueprint=blueprint, checkpoints=checkpoints)
+        if tools.shells is not None:  # they end with their runs, whoever ends those
+            weakref.finalize(found, self.listen(tools.shells.hear))
+        return found
 
 
-def compiled_policy(given: Rules | Policy | None, root: str | None) -> Policy:
+def compiled_policy(given: Rules | Policy | None, workspace: Workspace | None) -> Policy:
     """The policy of a workspace, or of none."""
     if isinstance(given, Policy):
         return given
-    return policy_of(
-        given or Rules(), root=root, home=str(Path.home()), state_dir=str(state_directory())
+    policy = policy_of(
+        given or Rules(),
+        root=str(workspace.root) if workspace is not None else None,
+        home=str(Path.home()),
+        state_dir=str(state_directory()),
     )
+    if workspace is None or not workspace.allowed_hosts:
+        return policy
+    return msgspec.structs.replace(policy, hosts=tuple(workspace.allowed_hosts))

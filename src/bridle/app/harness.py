@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,9 +12,9 @@ import anyio
 from bridle.app.all_runs import AllRuns
 from bridle.app.attachment import Attachment, Engine
 from bridle.app.blueprint import Blueprint, ResolveModel, Tools, UseCounts
-from bridle.app.builtin import builtin_tools, check_absent, check_names
+from bridle.app.builtin import check_absent
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
-from bridle.app.furnish import Furnisher, compiled_policy
+from bridle.app.furnish import Furnisher, Stock, compiled_policy
 from bridle.app.heartbeats import Heartbeats, check_heartbeats
 from bridle.app.locks import ThreadLocks
 from bridle.app.models import model_registry
@@ -21,9 +22,11 @@ from bridle.app.parts.state import StateShape
 from bridle.app.paths import default_store
 from bridle.app.prepare import Preparer
 from bridle.app.scope import HostedTasks
+from bridle.app.secrets import configured, hiding
 from bridle.app.session import Session
 from bridle.app.wiring import build_engine, open_store
 from bridle.app.workspaces import Given, Record, Workspaces
+from bridle.checks.plan import CheckPlan
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
 from bridle.journal.bus import Bus
@@ -38,7 +41,8 @@ from bridle.types.limits import Limits
 from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
     from types import TracebackType
 
     from bridle.app.results import RunResult
@@ -48,6 +52,7 @@ if TYPE_CHECKING:
     from bridle.tools.define import Tool
     from bridle.types.events import HeartbeatChanged
     from bridle.types.permissions import Policy, Rules
+    from bridle.types.secrets import Secret
 
 
 class Harness:
@@ -70,20 +75,22 @@ class Harness:
         workspace_tools: Callable[[Workplace], Sequence[Tool]] | None = None,
         permissions: Rules | Policy | None = None,
         limits: Limits | None = None,
-        checks: bool = False,
+        checks: bool | CheckPlan | None = None,
         heartbeats: Sequence[Heartbeat] = (),
         disable_builtin_tools: Sequence[str] = (),
+        search_url: str | None = None,
         resolve_model: ResolveModel | None = None,
         model_auth: Callable[[str], Any] | None = None,
         model_use_counts: UseCounts | None = None,
         tool_category: Callable[[str], str | None] | None = None,
         tuning: Callable[[str], Tuning] = tune,
+        secrets: Mapping[str, str | Secret] | None = None,
+        redact: Sequence[str] | None = (),
         memory: None = None,
         observation: None = None,
         ports: Ports | None = None,
     ) -> None:
         check_kinds(subagents)
-        check_names(disable_builtin_tools)
         check_heartbeats(heartbeats)
         check_absent(memory=memory, observation=observation)
         if (agent is None) == (not modes):
@@ -95,7 +102,16 @@ class Harness:
         self._given_store = store
         self._ports = ports or Ports()
         self._heartbeats = tuple(heartbeats)
-        registry = _lazy_registry()
+        self._tasks = HostedTasks()
+        stock = Stock(
+            search_url=search_url,
+            tasks=lambda: self._tasks.group,
+            disabled=tuple(disable_builtin_tools),
+        )
+        policy = compiled_policy(permissions, None)
+        registry = _lazy_registry(lambda: nullcontext(self.store))
+        known = configured(secrets, os.environ)
+        redactor = hiding(known, redact, os.environ)
         self._blueprint = Blueprint(
             modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
             resolve_model=resolve_model or (lambda name: registry().resolve(name)),
@@ -105,9 +121,9 @@ class Harness:
             model=model,
             fallbacks=tuple(fallbacks),
             tools=tools,
-            builtin=builtin_tools(disabled=disable_builtin_tools),
+            builtin=stock(None, policy, later=workspace is not None),
             subagents=tuple(subagents),
-            policy=compiled_policy(permissions, None),
+            policy=policy,
             limits=limits or Limits(),
             state=StateShape(state),
             model_auth=model_auth,
@@ -115,6 +131,8 @@ class Harness:
             use_counts=model_use_counts if model_use_counts is not None else {},
             tool_category=tool_category,
             session_of=self._session_of,
+            secrets=known,
+            redactor=redactor,
         )
         self._blueprint.check_models()
         self._workspaces = Workspaces(
@@ -122,13 +140,13 @@ class Harness:
             Furnisher(
                 bare=self._blueprint,
                 rules=permissions,
-                tools=workspace_tools,
-                disabled=frozenset(disable_builtin_tools),
-                checks=checks,
+                stock=stock,
+                more=workspace_tools,
+                checks=_plan(checks) if checks else None,
+                listen=lambda listener: self._open().journal.bus.subscribe(listener),
             ),
         )
         self._locks = ThreadLocks(self._ports.thread_lock)
-        self._tasks = HostedTasks()
         self._engine: Engine | None = None
         self._close: Callable[[], Any] | None = None
         self._beats: Heartbeats | None = None
@@ -153,7 +171,7 @@ class Harness:
         clock = self._ports.clock or SystemClock()
         store, artefacts = self._open_store(clock)
         await self._tasks.open()
-        journal = Journal(store=store, bus=Bus())
+        journal = Journal(store=store, bus=Bus(), redactor=self._blueprint.redactor)
         self._engine = build_engine(
             blueprint=self._blueprint,
             workspaces=self._workspaces,
@@ -175,6 +193,10 @@ class Harness:
         self._beats = Heartbeats(clock, self._tasks.group, self._report)
         for heartbeat in self._heartbeats:
             self._beats.register(heartbeat)
+
+    def check_mode(self, id: str) -> None:
+        """Raise `ConfigError` with the nearest name when there is no such mode."""
+        self._blueprint.mode(id)
 
     def pause(self) -> None:
         """Rest at the next safe boundary; open runs can be resumed, here or elsewhere."""
@@ -293,6 +315,10 @@ class Harness:
         return store, artefacts
 
 
+def _plan(checks: bool | CheckPlan | None) -> CheckPlan:
+    return checks if isinstance(checks, CheckPlan) else CheckPlan()
+
+
 def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[], str | None]:
     """What is asked for when nothing names a model: a resolver of the user's own decides itself."""
 
@@ -302,12 +328,14 @@ def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[],
     return default
 
 
-def _lazy_registry() -> Callable[[], Any]:
+def _lazy_registry(
+    records: Callable[[], AbstractAsyncContextManager[Store]],
+) -> Callable[[], Any]:
     made: list[Any] = []
 
     def registry() -> Any:
         if not made:
-            made.append(model_registry(os.environ))
+            made.append(model_registry(os.environ, records=records))
         return made[0]
 
     return registry

@@ -17,10 +17,12 @@ from bridle.app.guard import GuardedModel
 from bridle.errors import ConfigError, suggest
 from bridle.gate.decide import Decider
 from bridle.gate.run import Runner
+from bridle.gate.secrets import SecretTools
 from bridle.models.packs import Tuning, fitted
 from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.evaluate import evaluate
 from bridle.permissions.within import child_policy
+from bridle.ports.model import Loadable
 from bridle.tools.toolset import ToolSet
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
     from bridle.ports.model import Model
+    from bridle.ports.tools import Toolbox
     from bridle.tools.define import Tool
 
 _head = msgspec.json.Decoder(RequestHead)
@@ -83,7 +86,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             self.breakers.user_turn()
         tuning = blueprint.tuning(model_id)
         offered = _surface(self._tools(kind, agent, state, values), tuning)
-        tools = ToolSet(offered, deps=agent.deps)
+        tools = SecretTools(tools=ToolSet(offered, deps=agent.deps), secrets=blueprint.secrets)
         head = await self._head(wanted, kind, agent, tools, tuning)
         policy = _for_depth(await self._policy(wanted), state)
         limits = _limits(blueprint.limits, agent.limits, tuning)
@@ -94,12 +97,19 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             fallbacks=blueprint.fallbacks,
             head=head,
             policy=policy,
-            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=blueprint.card),
+            decider=Decider(
+                toolbox=tools,
+                policy=policy,
+                evaluate=evaluate,
+                card=blueprint.card,
+                redactor=blueprint.redactor,
+            ),
             runner=Runner(
                 toolbox=tools,
                 artefacts=self.artefacts,
                 clock=self.clock,
                 snapshots=blueprint.snapshots,
+                redactor=blueprint.redactor,
             ),
             budget=LedgerBudget(store=self.journal.store, clock=self.clock),
             limits=limits,
@@ -136,7 +146,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         wanted: Wanted,
         kind: Subagent | None,
         agent: Agent[Any, Any],
-        tools: ToolSet,
+        tools: Toolbox,
         tuning: Tuning,
     ) -> RequestHead:
         if wanted.head:
@@ -145,9 +155,9 @@ class Preparer(Fixed, frozen=True, kw_only=True):
                 return _head.decode(blob)
         system = kind.instructions if kind is not None else agent.instructions
         return RequestHead(
-            system=system,
-            tools=tools.specs,
-            settings=tuning.settings(output_schema=agent.output_schema),
+            system=self.blueprint.redactor.text(system),
+            tools=self.blueprint.redactor.value(tools.specs),
+            settings=tuning.settings(output_schema=None if kind else agent.output_schema),
             history=tuning.history,
         )
 
@@ -162,7 +172,10 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         denies = tuple(rule for rule in today.rules if rule.effect == "deny")
         kept = tuple(rule for rule in then.rules if rule not in denies)
         return msgspec.structs.replace(
-            then, rules=(*denies, *kept), removed={**then.removed, **today.removed}
+            then,
+            rules=(*denies, *kept),
+            removed={**then.removed, **today.removed},
+            scope=(*then.scope, *(scope for scope in today.scope if scope not in then.scope)),
         )
 
     async def _model(
@@ -181,6 +194,9 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             )
         found = self.blueprint.resolve_model(name)
         model = await found if isinstance(found, Awaitable) else found
+        if isinstance(model, Loadable):
+            await model.load()
+            name = model.id
         return (name if "/" in name else model.id), model
 
     def _model_name(

@@ -18,6 +18,7 @@ from bridle.types.content import File, Image, Part, ToolCall, ToolResult
 from bridle.types.ids import message_id
 from bridle.types.messages import Message
 from bridle.types.ops import Answer, AnswerPlan, Approve, Decline, ResumeTool, Send, Steer
+from bridle.types.output import OUTPUT, ROUND
 from bridle.types.permissions import Rule
 from bridle.types.plans import Plan
 from bridle.types.usage import Usage
@@ -72,6 +73,10 @@ class RunState(Moving):
     exhausted: str | None = None
     expired: bool = False
     checks: dict[str, ev.CheckEnded] = msgspec.field(default_factory=dict)
+    rounds: int = 0
+    """How often failed checks were sent back."""
+    retold: int = 0
+    """How often an answer of the wrong form was sent back."""
     trail: list[tuple[str, ...]] = msgspec.field(default_factory=list)
     values: dict[str, Any] = msgspec.field(default_factory=dict)
     """The request's context: what the run began with, then what steers and answers brought."""
@@ -216,6 +221,8 @@ def _message_ended(state: ThreadState, event: ev.MessageEnded) -> None:
     if message.role != "assistant":
         run.trail.clear()
         run.checks.clear()  # what was checked is not what will be there
+        run.rounds += message.id.endswith(f".{ROUND}")
+        run.retold += message.id.endswith(f".{OUTPUT}")
         return
     run.request = None
     run.last = message

@@ -20,6 +20,9 @@ from bridle.types.events import (
     ErrorRaised,
     Event,
     MessageEnded,
+    Noted,
+    PermissionGranted,
+    SettingsChanged,
     TasksUpdated,
     ToolReturned,
     encode_event,
@@ -172,6 +175,8 @@ def is_result(event: Event | None) -> bool:
             return event.message.role == "assistant"
         case BudgetSettled() | CheckStarted() | CheckEnded() | TasksUpdated() | CheckpointTaken():
             return True
+        case Noted() | SettingsChanged() | PermissionGranted():
+            return event.call_id is not msgspec.UNSET
         case _:
             return False
 

@@ -5,7 +5,7 @@ It is kept in the thread's settings under `plan`, so whoever looks at the thread
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -16,30 +16,26 @@ from bridle.types.events import SettingsChanged
 from bridle.types.plans import Plan, PlanStep, StepStatus
 from bridle.types.tools import Done
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 SETTING = "plan"
 
 
-def plan_tools() -> Sequence[Tool]:
-    """Build the two tools."""
-    return (_create_plan(), _update_plan_step())
+def create_plan_tool() -> Tool:
+    """Build the tool that writes a plan."""
 
-
-def _create_plan() -> Tool:
     @tool(name="create_plan", effect="safe", asks_user=True)
-    async def create_plan(steps: list[str], title: str = "Plan") -> Recorded:
+    async def create_plan(steps: list[str], ctx: ToolContext[Any], title: str = "Plan") -> Recorded:
         """Write down a plan as steps in order; it replaces the plan before it."""
         if not steps or not all(step.strip() for step in steps):
             raise ToolError("A plan needs steps, each with a text.")
         made = [PlanStep(id=f"step_{number}", content=step) for number, step in enumerate(steps, 1)]
-        return _kept(Plan(title=title, steps=tuple(made)))
+        return _kept(Plan(title=title, steps=tuple(made)), ctx)
 
     return create_plan
 
 
-def _update_plan_step() -> Tool:
+def update_plan_step_tool() -> Tool:
+    """Build the tool that keeps a plan up to date."""
+
     @tool(name="update_plan_step", effect="safe", asks_user=True)
     async def update_plan_step(
         id: str, status: StepStatus, ctx: ToolContext[Any], note: str = ""
@@ -48,7 +44,7 @@ def _update_plan_step() -> Tool:
         plan = ctx.scope.plan
         if plan is None:
             raise ToolError("There is no plan yet; write one with create_plan.", kind="not_found")
-        return _kept(changed(plan, id, status, note))
+        return _kept(changed(plan, id, status, note), ctx)
 
     return update_plan_step
 
@@ -70,8 +66,8 @@ def changed(plan: Plan, id: str, status: StepStatus, note: str) -> Plan:
     return msgspec.structs.replace(plan, steps=steps)
 
 
-def _kept(plan: Plan) -> Recorded:
+def _kept(plan: Plan, ctx: ToolContext[Any]) -> Recorded:
     lines = [f"{plan.title}:"]
     lines += [f"- {step.id}: {step.content} ({step.status})" for step in plan.steps]
-    kept = SettingsChanged(key=SETTING, value=msgspec.to_builtins(plan))
+    kept = SettingsChanged(key=SETTING, value=msgspec.to_builtins(plan), call_id=ctx.call_id)
     return Recorded(outcome=Done("\n".join(lines)), events=(kept,))
