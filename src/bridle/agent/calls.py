@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import msgspec
 
+from bridle.agent.hooked import scope_of
 from bridle.agent.look import Look
 from bridle.gate.batch import runnable
 from bridle.gate.decide import failure
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from bridle.agent.setup import RunSetup
     from bridle.journal.calls import CallState
     from bridle.journal.state import RunState
+    from bridle.ports.hooks import HookPort
 
 Attend = Callable[[], Awaitable[None]]
 """Deals with the ops that came in meanwhile."""
@@ -85,6 +87,8 @@ class Calls(Moving, kw_only=True):
     async def _run_one(self, run: RunState, call: CallState) -> None:
         scope = self._scope(run, call)
         outcome = await self.setup.runner.run(call, scope)
+        if self.setup.hooks is not None and not isinstance(outcome, Suspended):
+            outcome = await self._shown(run, call, outcome, self.setup.hooks)
         with anyio.CancelScope(shield=True):  # what was done is recorded, whatever cuts the rest
             if not isinstance(outcome, Suspended):
                 await self.log.result(*outcome)
@@ -104,6 +108,18 @@ class Calls(Moving, kw_only=True):
             return outcome
         payload = {**outcome.payload, "mode_id": then[0], "model_id": then[1]}
         return msgspec.structs.replace(outcome, payload=payload)
+
+    async def _shown(
+        self, run: RunState, call: CallState, events: tuple[ev.Event, ...], hooks: HookPort
+    ) -> tuple[ev.Event, ...]:
+        """The result of a call as hooks leave it; one that is cut short is recorded as it came."""
+        scope = scope_of(self.log.state, run.run_id, mode=run.mode_id, model=run.model_id)
+        try:
+            return await hooks.returned(scope, call.to_run, call.facts, events)
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self.log.result(*events)
+            raise
 
     def _scope(self, run: RunState, call: CallState) -> CallScope:
         thread_id = self.log.state.id

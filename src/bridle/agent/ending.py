@@ -38,7 +38,7 @@ class Ending(Fixed, frozen=True, kw_only=True):
         for check in await setup.checks.plan(run.run_id):
             if check.name not in run.checks:
                 await self.log.result(check)
-                await self.log.result(await setup.checks.run(check))
+                await self.log.result(await setup.checks.run(check, run.text))
 
     async def end(
         self,

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from bridle.agent.budget import Budget
     from bridle.gate.decide import Decider
     from bridle.journal.calls import CallState
+    from bridle.ports.classifier import Classifier
+    from bridle.ports.hooks import HookPort
     from bridle.ports.tools import CallScope, Suspended
     from bridle.types.events import CheckEnded, CheckStarted, Event, RunStarted
     from bridle.types.ops import Send
@@ -50,8 +52,8 @@ class Checks(Protocol):
         """Name the checks of a run; none means that none are enabled."""
         ...
 
-    async def run(self, check: CheckStarted) -> CheckEnded:
-        """Run one check."""
+    async def run(self, check: CheckStarted, output: str) -> CheckEnded:
+        """Run one check on what is there and on the answer."""
         ...
 
 
@@ -82,6 +84,8 @@ class RunSetup(Fixed, frozen=True, kw_only=True):
     limits: Limits = msgspec.field(default_factory=Limits)
     fallbacks: tuple[str, ...] = ()
     checks: Checks | None = None
+    classifier: Classifier | None = None
+    hooks: HookPort | None = None
     mode_id: str = "main"
     news: tuple[Event, ...] = ()
     """What its preparation has to tell the thread: recorded before the run begins or goes on."""

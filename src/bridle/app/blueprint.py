@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from bridle.agent.setup import Checks
     from bridle.app.builtin import Catalogue
     from bridle.gate.decide import Card
+    from bridle.hooks.running import HookSet
     from bridle.journal.state import ThreadState
     from bridle.models.registry import ModelRegistry
+    from bridle.ports.classifier import Classifier
     from bridle.ports.snapshots import Snapshots
     from bridle.types.permissions import Policy
     from bridle.types.secrets import Secret
@@ -60,6 +62,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     tuning: Callable[[str], Tuning] = tune
     checks: Checks | None = None
     snapshots: Snapshots | None = None
+    hooks: HookSet | None = None
     card: Card = Cards()
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
     model_auth: Callable[[str], Any] | None = None
@@ -68,6 +71,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     session_of: Callable[[str], Any] = lambda _thread_id: None
     secrets: Mapping[str, Secret] = msgspec.field(default_factory=dict)
     redactor: Redactor = NOTHING_HIDDEN
+    classifier: Classifier | None = None
 
     def __post_init__(self) -> None:
         check_modes(self.modes)

@@ -13,7 +13,7 @@ from bridle.app.cards import Cards
 from bridle.app.outside import Outside
 from bridle.app.paths import state_directory
 from bridle.app.snapshots import WorkspaceSnapshots
-from bridle.app.workspace import Workspace, open_checkpoints, workspace_checks
+from bridle.app.workspace import Workspace, open_checkpoints
 from bridle.app.workspaces import Furnished
 from bridle.permissions.compile import policy_of
 from bridle.types.base import Fixed
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
+    from bridle.agent.setup import Checks
     from bridle.app.blueprint import Blueprint
-    from bridle.checks.plan import CheckPlan
+    from bridle.hooks.running import HookSet
     from bridle.journal.bus import Listener
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
@@ -65,7 +66,8 @@ class Furnisher(Fixed, frozen=True, kw_only=True):
     rules: Rules | Policy | None
     stock: Stock
     more: Callable[[Workplace], Sequence[Tool]] | None
-    checks: CheckPlan | None
+    checks: Callable[[Workplace], Checks | None]
+    hooks: Callable[[Workplace, Policy], HookSet] | None
     listen: Callable[[Listener], Callable[[], None]]
 
     def __call__(self, workspace: Workspace) -> Furnished:
@@ -74,12 +76,12 @@ class Furnisher(Fixed, frozen=True, kw_only=True):
         checkpoints = open_checkpoints(place)
         policy = compiled_policy(self.rules, workspace)
         tools = self.stock(place, policy, self.more(place) if self.more is not None else ())
-        hide = self.bare.redactor.text
         blueprint = msgspec.structs.replace(
             self.bare,
             builtin=tools,
             policy=policy,
-            checks=None if self.checks is None else workspace_checks(place, self.checks, hide),
+            checks=self.checks(place),
+            hooks=self.hooks(place, policy) if self.hooks is not None else None,
             card=Cards(place),
             snapshots=WorkspaceSnapshots(checkpoints) if checkpoints is not None else None,
         )

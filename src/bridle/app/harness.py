@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
+import msgspec
 
 from bridle.app.all_runs import AllRuns
 from bridle.app.attachment import Attachment, Engine
@@ -16,6 +17,7 @@ from bridle.app.builtin import check_absent
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.furnish import Furnisher, Stock, compiled_policy
 from bridle.app.heartbeats import Heartbeats, check_heartbeats
+from bridle.app.hooks import open_hooks, tell_shutdown
 from bridle.app.locks import ThreadLocks
 from bridle.app.models import model_registry
 from bridle.app.parts.state import StateShape
@@ -25,8 +27,10 @@ from bridle.app.scope import HostedTasks
 from bridle.app.secrets import configured, hiding
 from bridle.app.session import Session
 from bridle.app.wiring import build_engine, open_store
+from bridle.app.workspace import workspace_checks
 from bridle.app.workspaces import Given, Record, Workspaces
 from bridle.checks.plan import CheckPlan
+from bridle.checks.run import ProjectChecks
 from bridle.delegation.subagent import Subagent, check_kinds
 from bridle.errors import ConfigError
 from bridle.journal.bus import Bus
@@ -45,8 +49,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from types import TracebackType
 
+    from bridle.app.classifier import Judge
     from bridle.app.results import RunResult
+    from bridle.hooks.define import Bound, Hook
+    from bridle.hooks.running import HookSet
     from bridle.ports.artefacts import Artefacts
+    from bridle.ports.classifier import Classifier
     from bridle.ports.store import Store
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
@@ -75,8 +83,9 @@ class Harness:
         workspace_tools: Callable[[Workplace], Sequence[Tool]] | None = None,
         permissions: Rules | Policy | None = None,
         limits: Limits | None = None,
-        checks: bool | CheckPlan | None = None,
+        checks: bool | CheckPlan | ProjectChecks | None = None,
         heartbeats: Sequence[Heartbeat] = (),
+        hooks: Sequence[Hook | Bound] = (),
         disable_builtin_tools: Sequence[str] = (),
         search_url: str | None = None,
         resolve_model: ResolveModel | None = None,
@@ -84,6 +93,7 @@ class Harness:
         model_use_counts: UseCounts | None = None,
         tool_category: Callable[[str], str | None] | None = None,
         tuning: Callable[[str], Tuning] = tune,
+        classifier: str | Judge | None = None,
         secrets: Mapping[str, str | Secret] | None = None,
         redact: Sequence[str] | None = (),
         memory: None = None,
@@ -95,7 +105,7 @@ class Harness:
         check_absent(memory=memory, observation=observation)
         if (agent is None) == (not modes):
             raise ConfigError("Give an agent or modes, one of the two.")
-        if checks and workspace is None:
+        if checks and workspace is None and not isinstance(checks, ProjectChecks):
             raise ConfigError("Checks run in a workspace; give one.")
         self.id = id
         self.resource_id = resource_id or id
@@ -110,8 +120,11 @@ class Harness:
         )
         policy = compiled_policy(permissions, None)
         registry = _lazy_registry(lambda: nullcontext(self.store))
+        clock = self._ports.clock or SystemClock()
         known = configured(secrets, os.environ)
         redactor = hiding(known, redact, os.environ)
+        checked = partial(_checks, checks, redactor.text)
+        hooked = partial(open_hooks, hooks, clock=clock, redactor=redactor) if hooks else None
         self._blueprint = Blueprint(
             modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
             resolve_model=resolve_model or (lambda name: registry().resolve(name)),
@@ -126,6 +139,8 @@ class Harness:
             policy=policy,
             limits=limits or Limits(),
             state=StateShape(state),
+            checks=checked(None),
+            hooks=hooked(None, policy) if hooked is not None else None,
             model_auth=model_auth,
             tuning=tuning,
             use_counts=model_use_counts if model_use_counts is not None else {},
@@ -133,6 +148,7 @@ class Harness:
             session_of=self._session_of,
             secrets=known,
             redactor=redactor,
+            classifier=_classifier(classifier, resolve_model, registry),
         )
         self._blueprint.check_models()
         self._workspaces = Workspaces(
@@ -142,7 +158,8 @@ class Harness:
                 rules=permissions,
                 stock=stock,
                 more=workspace_tools,
-                checks=_plan(checks) if checks else None,
+                checks=checked,
+                hooks=hooked,
                 listen=lambda listener: self._open().journal.bus.subscribe(listener),
             ),
         )
@@ -208,6 +225,7 @@ class Harness:
             return
         await self.heartbeats.stop()
         await self._tasks.close()
+        await tell_shutdown(self._hooks(), self._engine.journal, self._sessions)
         await self._workspaces.destroy(await self._records())
         await self._locks.release_all()
         self._engine = None
@@ -288,6 +306,13 @@ class Harness:
     def _session_of(self, thread_id: str) -> Session | None:
         return next((one for one in self._sessions if one.is_attached_to(thread_id)), None)
 
+    def _hooks(self) -> HookSet | None:
+        """Those that run where the last run did; none where the workspace is not open."""
+        if not self._workspaces.configured:
+            return self._blueprint.hooks
+        last = self._workspaces.last
+        return last.blueprint.hooks if last is not None else None
+
     async def _records(self) -> dict[str, Record]:
         """How to record what concerns the whole harness: in the thread of every session."""
         journal = self._open().journal
@@ -315,8 +340,26 @@ class Harness:
         return store, artefacts
 
 
-def _plan(checks: bool | CheckPlan | None) -> CheckPlan:
-    return checks if isinstance(checks, CheckPlan) else CheckPlan()
+def _checks(
+    given: bool | CheckPlan | ProjectChecks | None,
+    hide: Callable[[str], str],
+    place: Workplace | None,
+) -> ProjectChecks | None:
+    if isinstance(given, ProjectChecks):
+        return msgspec.structs.replace(given, hide=hide)
+    if not given or place is None:
+        return None
+    return workspace_checks(place, given if isinstance(given, CheckPlan) else CheckPlan(), hide)
+
+
+def _classifier(
+    given: str | Judge | None, resolve: ResolveModel | None, registry: Callable[[], Any]
+) -> Classifier | None:
+    if given is None:
+        return None
+    from bridle.app.classifier import classifier_of
+
+    return classifier_of(given, resolve or (lambda name: registry().resolve(name)))
 
 
 def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[], str | None]:

@@ -78,6 +78,11 @@ class Workspaces:
         """Where the harness's own workspace lies, if it does."""
         return str(self._own.root) if self._own is not None and self._own.exists else None
 
+    @property
+    def last(self) -> Furnished | None:
+        """The workspace that was used last."""
+        return self._open or next(reversed(self._latest.values()), None)
+
     def known(self, thread_id: str) -> Furnished | None:
         """The open workspace of a thread, as far as it is known without asking for it."""
         return self._open if self._factory is None else self._latest.get(thread_id)

@@ -4,6 +4,7 @@ import msgspec
 
 from bridle.types.events.base import Event, LiveEvent
 from bridle.types.events.files import CheckpointTaken, ConversationRewound, FilesRestored
+from bridle.types.events.hook import HookRan
 from bridle.types.events.host import (
     HeartbeatChanged,
     WorkspaceFailed,
@@ -112,6 +113,7 @@ DurableEvent = (
     | ToolReturned
     | SubagentStarted
     | SubagentEnded
+    | HookRan
     | CheckpointTaken
     | FilesRestored
     | ConversationRewound
@@ -169,6 +171,7 @@ __all__ = [
     "FilesRestored",
     "FollowUpQueued",
     "HeartbeatChanged",
+    "HookRan",
     "InputAdmitted",
     "LeaseTaken",
     "LiveEvent",
