@@ -53,8 +53,8 @@ MEANINGS = {
     "read calls from text, for models without a native form.",
     "model_policy.history": "How many messages of the thread are sent at most.",
     "model_policy.max_steps": "Like `limits.max_steps`, as part of how a model is used.",
-    "model_policy.base_url": "Where the provider of `primary` is reached. Needs `--trust`.",
-    "model_policy.providers": "Where providers are reached. Needs `--trust`.",
+    "model_policy.base_url": "Where the provider of `primary` is reached. Needs [trust](../hooks.md#trust).",
+    "model_policy.providers": "Where providers are reached. Needs [trust](../hooks.md#trust).",
     "execution_policy.sandbox": "What confines commands and checks. A kind that does not work here "
     "is refused, never replaced; `auto` is the strongest that works, `local` means `auto`.",
     "execution_policy.approval_profile": "What runs without asking: see [the gate]"
@@ -93,6 +93,8 @@ MEANINGS = {
     "refused by this version.",
     "observability.store_url": "`sqlite:///FILE`, relative to the project, if not your own store. "
     "Every command that reads runs here reads it.",
+    "hooks": "Code that runs at moments of a run, from every layer: see [hooks](../hooks.md). A "
+    "project's need [trust](../hooks.md#trust).",
 }
 
 
