@@ -119,6 +119,12 @@ async def test_a_spec_says_which_tools_are_offered(root: Path, home: Path):
     assert without == [n for n in usual if not n.startswith("task_") and n != "bash"]
 
 
+async def test_a_tool_that_does_not_exist_is_an_error(root: Path, home: Path):
+    for field in ("enabled", "disabled"):
+        with pytest.raises(UserError, match="Did you mean 'git_diff'"):
+            await tools_of(root, home, f"tools:\n  {field}: [git_dif]\n")
+
+
 async def test_a_tool_that_a_spec_leaves_out_is_denied(root: Path, home: Path):
     path = spec(root, "tools:\n  enabled: [read_file]\n")
     (root / "s.yaml").write_text("- calls: [{tool: bash, args: {command: ls}}]\n- says: x\n")
