@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridle.runs.dimensions import dimension_of
+from bridle.runs.words import told
 from bridle.surfaces.cli.output import short
 from bridle.types import events as ev
 
@@ -41,6 +42,8 @@ def _detail(event: ev.Event) -> str:
             return event.error.message
         case ev.ApprovalRequired():
             return event.approval_id
+        case ev.HookRan():
+            return told(event)
         case ev.CheckEnded():
             return f"{event.name} {'passed' if event.passed else 'failed'}"
         case _:
