@@ -151,7 +151,7 @@ class Turn(Moving, kw_only=True):
             case Interrupt():
                 await self._interrupt(run, op, input_id)
             case Approve() | Decline():
-                owner = str(self.log.lease.owner)
+                owner = self.log.lease.owner.key
                 state = self.log.state
                 answer = steering.answered(state, run, op, input_id, setup, owner)
                 await self.log.decide(*answer, *steering.resumed(run, answer, setup.concurrency))
@@ -167,7 +167,7 @@ class Turn(Moving, kw_only=True):
             case SwitchModel():
                 await self.log.decide(steering.switched_model(op, input_id))
             case Grant():
-                await self.log.decide(steering.grant_given(op, input_id, str(self.log.lease.owner)))
+                await self.log.decide(steering.grant_given(op, input_id, self.log.lease.owner.key))
             case Send() | Steer():
                 return
             case other:
@@ -334,13 +334,35 @@ class Turn(Moving, kw_only=True):
         if not await self._let_end(run, setup, stop, natural=natural):
             return
         if natural:
-            await self._ending().check(run, setup)
+            if not await self._checked(run, setup):
+                return
             again = another_round(run)
             if again:
                 await self.log.decide(*again)
                 return
         await self._ending().end(run, stop)
         self._runs().setup = None
+
+    async def _checked(self, run: RunState, setup: RunSetup) -> bool:
+        """Run the checks; False when they were cut: by an interrupt, a pause or the deadline.
+
+        A check that was cut is open, as after a crash: it runs again where the run goes on.
+        """
+        done = False
+
+        async def check() -> None:
+            nonlocal done
+            await self._ending().check(run, setup)
+            done = True
+
+        if setup.checks is None:
+            return True
+        self._asking = True
+        try:
+            await self._within_time(run, check)
+        finally:
+            self._asking = False
+        return done
 
     async def _let_end(self, run: RunState, setup: RunSetup, stop: Stop, *, natural: bool) -> bool:
         """Whether hooks let the run end; an interrupt does not wait for them."""

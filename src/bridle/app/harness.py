@@ -108,11 +108,13 @@ class Harness:
         self._checkpoints = open_checkpoints(place) if place is not None else None
         self._tasks = HostedTasks()
         policy = _policy(permissions, workspace)
-        outside = Outside(place, policy, search_url=search_url, tasks=lambda: self._tasks.group)
+        self._outside = Outside(
+            place, policy, search_url=search_url, tasks=lambda: self._tasks.group
+        )
         self._catalogue = catalogue(
             place,
             tasks=lambda: self._tasks.group,
-            outside=outside,
+            outside=self._outside,
             more=workspace_tools(place) if place is not None and workspace_tools else (),
             disabled=disable_builtin_tools,
         )
@@ -185,6 +187,7 @@ class Harness:
         )
         if self._catalogue.shells is not None:
             self._engine.journal.bus.subscribe(self._catalogue.shells.hear)
+        self._engine.journal.bus.subscribe(self._outside.hear)
         self._beats = Heartbeats(clock, self._tasks.group)
         for heartbeat in self._heartbeats:
             self._beats.register(heartbeat)

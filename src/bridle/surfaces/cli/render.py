@@ -30,7 +30,7 @@ def _detail(event: ev.Event) -> str:
         case ev.ToolCalled():
             return f"{event.tool} {short(msgspec.json.encode(event.args).decode(), DETAIL)}"
         case ev.PermissionDecided():
-            return f"{event.effect} by {event.rule}: {event.reason}"
+            return told(event)
         case ev.ToolReturned():
             mark = "denied " if event.denied else "error " if event.is_error else ""
             return f"{event.tool} {mark}{short(event.result, DETAIL)}"
