@@ -28,7 +28,7 @@ from bridle.models.endpoints import RESERVED
 from bridle.models.packs import Tuning, tune
 from bridle.ports.clock import SystemClock
 from bridle.spec.compile import WRITING_TOOLS, Compiled, compile_spec
-from bridle.spec.load import find_spec
+from bridle.spec.load import SPEC_NAME, find_spec
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
 from bridle.types.permissions import PROFILES, Policy, Profile, Rule
@@ -136,11 +136,21 @@ def build_coding(options: RunOptions) -> Coding:
     return Coding(
         harness=harness,
         root=root,
-        said=(*told, *loaded.notices, *ruling.notices),
+        said=(*told, *loaded.notices, *ruling.notices, *_spec_above(root, ruling.path)),
         fail_on_error=compiled.checks.fail_on_error,
         remote=compiled.tools and chosen.id.partition("/")[0] not in RESERVED,
         finds_checks=plan is not None and plan.find and compiled.tools,
     )
+
+
+def _spec_above(root: Path, used: Path | None) -> tuple[str, ...]:
+    """A spec of the project that does not hold here, because the run works further down."""
+    top = Path(resource_of(root))
+    above = [place for place in root.parents if place.is_relative_to(top)]
+    found = next((place / SPEC_NAME for place in above if (place / SPEC_NAME).is_file()), None)
+    if used is not None or found is None:
+        return ()
+    return (f"{found} does not hold here; work there, or name it with --spec",)
 
 
 def unchecked(root: Path) -> str | None:
