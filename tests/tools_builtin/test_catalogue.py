@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.tools_builtin.conftest import results
 
 from bridle import Agent, Rules, Subagent, UserError
-from bridle.app.coding import RunOptions, build_coding
+from bridle.app.coding import build_coding
+from bridle.app.ruling import RunOptions
 from bridle.models.scripted import ScriptedModel as Scripted
 from bridle.testing import calls, says
 from bridle.tools.builtin import names
 from bridle.tools.define import Tool
-from tests.tools_builtin.conftest import results
 
 pytestmark = pytest.mark.anyio
 
