@@ -81,7 +81,7 @@ async def test_a_repository_that_is_made_brings_nothing_that_runs(
 def use(root: Path) -> None:
     """What a user does in a repository, whatever comes of it."""
     identity = "-c user.name=a -c user.email=a@b"
-    os.system(  # noqa: S605
+    os.system(
         f"cd {root} && (git status; git st; git add -A; git {identity} commit -qm x) "
         ">/dev/null 2>&1"
     )

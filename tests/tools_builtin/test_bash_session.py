@@ -9,7 +9,7 @@ import pytest
 from bridle import Rules
 from bridle.permissions.compile import policy_of
 from bridle.testing import calls, says
-from tests.tools_builtin.conftest import results
+from tools_builtin.conftest import results
 
 pytestmark = pytest.mark.anyio
 
