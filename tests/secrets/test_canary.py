@@ -71,6 +71,10 @@ def script(root: Path) -> list[list[dict[str, Any]]]:
         one("update_setting", key="k", value=f"{SHAPED} {VALUE}"),
         one("get_setting", key="k"),
         one("inspect_context"),
+        one("codebase_search", query="canary two value"),
+        one("web_fetch", url=f"http://127.0.0.1:9/{SHAPED}?q={VALUE}"),
+        one("web_search", query=f"{SHAPED} {VALUE}"),
+        one("create_plan", title=f"plan {SHAPED}", steps=[f"use {SHAPED}", f"then {VALUE}"]),
         one("no_such_tool", x=SHAPED),
         one("leaks", how=["wrong", SHAPED]),
         one("subagent", agent_type="sub", task=f"look at {SHAPED} {VALUE}"),
@@ -118,8 +122,8 @@ async def everything(
     project(root)
     steps = [{"calls": step} for step in script(root)]
     named = [*NAMED_NAMES, *NAMED_WORKSPACE_NAMES]
-    named.remove("sleep")
-    named.remove("request_permission")
+    for name in ("sleep", "request_permission", "navigate", "screenshot", "extract"):
+        named.remove(name)  # they say nothing of their own, or need a browser
     async with WireServer() as server, HttpClient() as http:
         server.plays(
             *steps,
