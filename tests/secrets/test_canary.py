@@ -249,3 +249,35 @@ async def test_without_redaction_the_same_finds_them(
         "event subagent_start", "export events --json", "export evidence --format json",
         "export evidence --format html", "export bundle",
     } <= found, blind  # fmt: skip
+
+
+async def test_a_defect_of_ours_shows_no_secret(caplog: pytest.LogCaptureFixture) -> None:
+    """What breaks the loop itself is recorded and logged without the words that it came with."""
+
+    class Broken:
+        id, context_window, price = "m/m", None, None
+
+        async def stream(self, request: Any) -> Any:
+            raise RuntimeError(f"lost {SHAPED} {VALUE}")
+            yield
+
+    for secrets, redact, found in (({"TWO": VALUE}, (), 0), (None, None, 1)):
+        places = Places()
+        caplog.clear()
+        async with Harness(
+            store="memory:",
+            agent=Agent("x"),
+            resolve_model=lambda _id: Broken(),
+            secrets=secrets,
+            redact=redact,
+        ) as harness:
+            session = await harness.session()
+            result = await session.send("go")
+            places.look("error", repr(result.error))
+            for event in await harness.store.events(session.thread_id):
+                places.look("events", encode_event(event))
+        watch_logging(places, caplog)
+        assert result.error is not None
+        assert {where: bool(n) for where, n in places.seen.items()} == {
+            "error": bool(found), "events": bool(found), "logging": bool(found),
+        }  # fmt: skip
