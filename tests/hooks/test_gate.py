@@ -9,6 +9,7 @@ import pytest
 
 from bridle import Hook, HookContext, HookResult, Rules
 from bridle.testing import ScriptedModel, calls, says
+from bridle.types.permissions import Classified
 from support.hooks import log_of
 
 Opened = Callable[..., Any]
@@ -283,3 +284,21 @@ async def test_what_a_hook_says_has_no_secrets(
     assert "uses" in str(events)
     assert token not in str(events)
     assert token not in str(model.requests)
+
+
+async def test_what_a_classifier_said_does_not_hold_for_changed_arguments(
+    opened: Opened, model: ScriptedModel, acted: list[str]
+) -> None:
+    def harmless(_proposal: Any) -> Classified:
+        return Classified(risk="low", confidence=1.0)
+
+    options = {"permissions": Rules(), "classifier": harmless}
+    watching = Hook(event="PreToolUse", handler=decide())
+    result, _ = await one_call(opened, model, watching, **options)
+    assert result.reason == "end_turn"
+    assert acted == ["x"]
+    acted.clear()
+    changing = Hook(event="PreToolUse", handler=decide(args={"what": "y"}))
+    result, _ = await one_call(opened, model, changing, **options)
+    assert result.reason == "awaiting"
+    assert acted == []
