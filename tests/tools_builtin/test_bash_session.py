@@ -160,7 +160,7 @@ async def test_a_shell_dies_with_its_run_and_a_later_run_is_told(opened, model, 
             start(command="(while :; do date +%s%N > beat; sleep 0.05; done) & echo up"),
         )
         shell = session_of(results(events)[0].result)
-        shells = harness._catalogue.shells
+        shells = session._attachment.blueprint.builtin.shells
         assert isinstance(shells, Shells)
         with anyio.fail_after(20):
             while not await _still(root / "beat"):

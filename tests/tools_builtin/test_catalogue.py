@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.tools_builtin.conftest import results
 
 from bridle import Agent, Rules, Subagent, UserError
-from bridle.app.coding import RunOptions, build_coding
+from bridle.app.coding import build_coding
+from bridle.app.ruling import RunOptions
 from bridle.models.scripted import ScriptedModel as Scripted
 from bridle.testing import calls, says
 from bridle.tools.builtin import names
 from bridle.tools.define import Tool
-from tests.tools_builtin.conftest import results
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +42,7 @@ async def test_what_is_not_offered_is_offered_when_named(opened, model):
 
 async def test_every_tool_has_its_own_name_and_a_short_description(opened):
     async with opened() as harness:
-        catalogue = harness._catalogue
+        catalogue = (await harness.session())._attachment.blueprint.builtin
         every = [*catalogue.offered, *(make() for make in catalogue.named.values())]
         for tool in every:
             assert isinstance(tool, Tool)
@@ -101,7 +102,10 @@ async def tools_of(root: Path, home: Path, text: str) -> list[str]:
     harness = build_coding(RunOptions(cwd=root, spec=spec(root, text), store="memory:")).harness
     async with harness:
         session = await harness.session()
-        return [tool.name for tool in harness._blueprint.toolset(session._attachment.state).specs]
+        return [
+            tool.name
+            for tool in session._attachment.blueprint.toolset(session._attachment.state).specs
+        ]
 
 
 async def test_a_spec_says_which_tools_are_offered(root: Path, home: Path):
@@ -114,6 +118,12 @@ async def test_a_spec_says_which_tools_are_offered(root: Path, home: Path):
     ]  # fmt: skip
     without = await tools_of(root, home, "tools:\n  disabled: ['task_*', todo_read, shell]\n")
     assert without == [n for n in usual if not n.startswith("task_") and n != "bash"]
+
+
+async def test_a_tool_that_does_not_exist_is_an_error(root: Path, home: Path):
+    for field in ("enabled", "disabled"):
+        with pytest.raises(UserError, match="Did you mean 'git_diff'"):
+            await tools_of(root, home, f"tools:\n  {field}: [git_dif]\n")
 
 
 async def test_a_tool_that_a_spec_leaves_out_is_denied(root: Path, home: Path):
@@ -136,7 +146,7 @@ async def test_the_first_request_of_the_coding_agent_is_small(root: Path, home: 
     async with harness:
         session = await harness.session()
         state = session._attachment.state
-        tools = harness._blueprint.toolset(state).specs
+        tools = session._attachment.blueprint.toolset(state).specs
         instructions = harness._blueprint.default_mode.agent.instructions
     assert 3_000 < len(encode_head("gpt-4o-mini", instructions, tools)) < FIRST_REQUEST - 200
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -87,6 +87,10 @@ class RunSetup(Fixed, frozen=True, kw_only=True):
     classifier: Classifier | None = None
     hooks: HookPort | None = None
     mode_id: str = "main"
+    news: tuple[Event, ...] = ()
+    """What its preparation has to tell the thread: recorded before the run begins or goes on."""
+    after_plan: tuple[str, str | None] | None = None
+    """The mode, and its model, in which an approved plan goes on."""
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
 
     def is_of(self, model_id: str | None, mode_id: str) -> bool:
@@ -107,12 +111,13 @@ class RunSetup(Fixed, frozen=True, kw_only=True):
 class Wanted(Fixed, frozen=True, kw_only=True):
     """What a run was asked to be (`send`), or what it already is (`started`).
 
-    `mode`, `model` and `head` are what a started run has come to: it may have changed its mode,
-    fallen back to another model, and its requests may begin differently since.
+    `mode`, `model`, `head` and `values` are what a started run has come to: it may have changed
+    its mode, fallen back to another model, been told more, and its requests may begin differently.
     """
 
     send: Send | None = None
     started: RunStarted | None = None
+    values: Mapping[str, Any] = msgspec.field(default_factory=dict)
     mode: str | None = None
     model: str | None = None
     head: str | None = None

@@ -11,8 +11,9 @@ from bridle.gate.decide import decided, denial, failure, terms_of
 from bridle.gate.run import interrupted
 from bridle.ports.store import Append
 from bridle.types import events as ev
+from bridle.types.content import Text
 from bridle.types.hooks import halted, heard
-from bridle.types.ids import message_id
+from bridle.types.ids import derive_id, message_id
 from bridle.types.messages import Message
 from bridle.types.ops import (
     Answer,
@@ -22,6 +23,7 @@ from bridle.types.ops import (
     Grant,
     Interrupt,
     Op,
+    Pin,
     ResumeTool,
     Send,
     Settle,
@@ -228,6 +230,8 @@ def idle_events(state: ThreadState, op: Op, input_id: str, owner: str) -> list[e
             return [switched_model(op, input_id)]
         case Grant():
             return [grant_given(op, input_id, owner)]
+        case Pin():
+            return [pinned(op, input_id)]
         case _:
             return []
 
@@ -342,10 +346,20 @@ def child_interrupts(run: RunState) -> tuple[Append, ...]:
     )
 
 
+def pinned(op: Pin, input_id: str) -> ev.MessageEnded:
+    """What is pinned between runs."""
+    message = Message(id=derive_id("pin", input_id), role="user", parts=(Text(op.text),))
+    return ev.MessageEnded(message=message, consumes=(input_id,))
+
+
 def steered(
-    run: RunState, op: Steer, input_id: str, rans: tuple[ev.HookRan, ...] = ()
+    run: RunState, op: Steer | Pin, input_id: str, rans: tuple[ev.HookRan, ...] = ()
 ) -> list[ev.Event]:
-    """The events of a steer that is heard by the next request, unless a hook ends the run."""
+    """The events of a steer or a pin that the next request hears, unless a hook ends the run."""
+    if isinstance(op, Pin):
+        end = msgspec.structs.replace(pinned(op, input_id), run_id=run.run_id)
+        name = end.message.id
+        return [ev.MessageStarted(run_id=run.run_id, message_id=name, role="user"), end]
     name = f"{run.run_id}.{input_id}"
     halt = halted(rans)
     if halt is not None:

@@ -34,6 +34,7 @@ from bridle.types.ops import (
     Grant,
     Interrupt,
     Op,
+    Pin,
     ResumeTool,
     Send,
     Settle,
@@ -168,7 +169,7 @@ class Turn(Moving, kw_only=True):
                 await self.log.decide(steering.switched_model(op, input_id))
             case Grant():
                 await self.log.decide(steering.grant_given(op, input_id, self.log.lease.owner.key))
-            case Send() | Steer():
+            case Send() | Steer() | Pin():
                 return
             case other:
                 assert_never(other)
@@ -205,6 +206,8 @@ class Turn(Moving, kw_only=True):
     async def _hear_steers(self, run: RunState, setup: RunSetup) -> bool:
         events: list[ev.Event] = []
         for input_id, op in list(self.log.state.inputs.items()):
+            if isinstance(op, Pin):
+                events.extend(steering.steered(run, op, input_id))
             if isinstance(op, Steer):
                 rans = await self._runs().heard(run.run_id, op, input_id, setup)
                 events.extend(steering.steered(run, op, input_id, rans))
@@ -235,7 +238,7 @@ class Turn(Moving, kw_only=True):
         calls = Calls(
             log=self.log,
             setup=setup,
-            values=run.start.context,
+            values=dict(run.values),
             attend=lambda: self._attend_quietly(run, setup),
             news=lambda: self._news,
             suspects=self._runs().suspects,
@@ -313,7 +316,7 @@ class Turn(Moving, kw_only=True):
             await self._within_time(run, lambda: self._hooked(setup).react(run))
 
     async def _park(self, run: RunState) -> None:
-        if any(not isinstance(op, Send | Steer) for op in self.log.state.inputs.values()):
+        if any(not isinstance(op, Send | Steer | Pin) for op in self.log.state.inputs.values()):
             return  # an answer or an interrupt came in meanwhile
         waiting = tuple(
             ev.Waiting(id=call.pending_id or "", kind=call.pending_kind or "", call_id=call.call.id)

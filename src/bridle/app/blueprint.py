@@ -16,6 +16,7 @@ from bridle.gate.batch import Concurrency
 from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.models.packs import Tuning, tune
 from bridle.permissions.patterns import canonical
+from bridle.permissions.profiles import category_named
 from bridle.permissions.safety import in_scope
 from bridle.ports.model import Model
 from bridle.tools.define import Tool
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from bridle.types.permissions import Policy
     from bridle.types.secrets import Secret
 
+NO_VALUES: Mapping[str, Any] = {}
+UseCounts = Mapping[str, int] | Callable[[], Mapping[str, int]]
 ResolveModel = Callable[[str], Model | Awaitable[Model]]
 Tools = Sequence[Tool | str] | Callable[[RequestContext], Sequence[Tool | str]]
 """Tools, or names of built-in ones."""
@@ -46,6 +49,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     modes: tuple[Mode, ...]
     resolve_model: ResolveModel
     registry: Callable[[], ModelRegistry]
+    own_resolver: bool = False
     policy: Policy
     model: str | None = None
     default_model: Callable[[], str | None] = lambda: None
@@ -62,7 +66,9 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     card: Card = Cards()
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
     model_auth: Callable[[str], Any] | None = None
-    use_counts: Mapping[str, int] = msgspec.field(default_factory=dict)
+    use_counts: UseCounts = msgspec.field(default_factory=dict)
+    tool_category: Callable[[str], str | None] | None = None
+    session_of: Callable[[str], Any] = lambda _thread_id: None
     secrets: Mapping[str, Secret] = msgspec.field(default_factory=dict)
     redactor: Redactor = NOTHING_HIDDEN
     classifier: Classifier | None = None
@@ -73,7 +79,20 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         for listed in (self.tools, *(agent.tools for agent in agents)):
             for given in () if callable(listed) else listed:
                 if isinstance(given, str):
-                    self.builtin.find(given)
+                    self.builtin.check(given)
+
+    def check_models(self) -> None:
+        """Refuse models of unknown providers; a resolver of the user's own knows its models."""
+        of_agents = [mode.agent_model for mode in self.modes]
+        of_modes = [mode.model for mode in self.modes]
+        of_kinds = [kind.model for kind in self.subagents]
+        for name in (self.model, *self.fallbacks, *of_modes, *of_agents, *of_kinds):
+            self.check_model(name)
+
+    def check_model(self, name: str | None) -> None:
+        """Refuse a model of an unknown provider; raises `ConfigError` with the nearest name."""
+        if name is not None and "/" in name and not self.own_resolver:
+            self.registry().full_id(name)
 
     @property
     def default_mode(self) -> Mode:
@@ -98,23 +117,30 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
             resource_id=state.thread.resource_id if state.thread is not None else "",
             mode_id=mode.id,
             state=self.state.build(merged),
+            session=self.session_of(state.id),
             values=values,
         )
 
-    def agent_tools(self, agent: Agent[Any, Any], state: ThreadState) -> list[Tool]:
+    def agent_tools(
+        self, agent: Agent[Any, Any], state: ThreadState, values: Mapping[str, Any] = NO_VALUES
+    ) -> list[Tool]:
         """The tools of a mode's agent."""
-        tools = self._own_tools(agent, state)
+        tools = self._own_tools(agent, state, values)
         if self.subagents and in_scope("subagent", self.policy):
             tools.append(subagent_tool(self.subagents, max_depth=self.limits.max_depth))
         return tools
 
     def subagent_tools(
-        self, kind: Subagent, agent: Agent[Any, Any], state: ThreadState
+        self,
+        kind: Subagent,
+        agent: Agent[Any, Any],
+        state: ThreadState,
+        values: Mapping[str, Any] = NO_VALUES,
     ) -> list[Tool]:
         """A subagent's own tools, and those of the harness that it may use."""
         allowed = {canonical(name) for name in kind.allowed_tools}
-        shared = [tool for tool in self._own_tools(agent, state) if tool.name in allowed]
-        own = [tool for tool in kind.tools if in_scope(tool.name, self.policy)]
+        shared = [tool for tool in self._own_tools(agent, state, values) if tool.name in allowed]
+        own = [self._filed(tool) for tool in kind.tools if in_scope(tool.name, self.policy)]
         known = {tool.name for tool in own}
         return [*own, *(tool for tool in shared if tool.name not in known)]
 
@@ -129,18 +155,29 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         agent = mode.agent_for(self.context(state, mode, {}))
         return ToolSet(self.agent_tools(agent, state))
 
-    def _own_tools(self, agent: Agent[Any, Any], state: ThreadState) -> list[Tool]:
+    def _own_tools(
+        self, agent: Agent[Any, Any], state: ThreadState, values: Mapping[str, Any]
+    ) -> list[Tool]:
         listed = self.tools
         mode = self.mode(state.mode_id)
-        shared = listed(self.context(state, mode, {})) if callable(listed) else listed
+        shared = listed(self.context(state, mode, values)) if callable(listed) else listed
         enabled = [glob for scope in self.policy.scope for glob in scope.tools or ()]
         tools: dict[str, Tool] = {}
         for given in (
             *agent.tools, *shared, *self.builtin.offered, *self.builtin.matching(enabled)
         ):  # fmt: skip
+            if isinstance(given, str) and canonical(given) in self.builtin.later:
+                continue  # it comes with the workspace, which is not open
             tool = self.builtin.find(given) if isinstance(given, str) else given
             tools.setdefault(tool.name, tool)
-        return [tool for tool in tools.values() if in_scope(tool.name, self.policy)]
+        return [self._filed(tool) for tool in tools.values() if in_scope(tool.name, self.policy)]
+
+    def _filed(self, tool: Tool) -> Tool:
+        """A tool under the category that the host puts it in, if it does."""
+        category = self.tool_category(tool.name) if self.tool_category is not None else None
+        if category is None:
+            return tool
+        return msgspec.structs.replace(tool, category=category_named(category))
 
 
 def check_modes(modes: Sequence[Mode]) -> None:

@@ -30,16 +30,19 @@ from bridle.types.limits import Limits
 from bridle.types.permissions import Policy
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bridle.app.blueprint import Blueprint
     from bridle.app.config import Agent, Mode
+    from bridle.app.workspaces import Workspaces
     from bridle.delegation.subagent import Subagent
+    from bridle.journal.recorder import Journal
     from bridle.journal.state import ThreadState
     from bridle.models.breaker import Breakers
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
     from bridle.ports.hooks import HookPort
     from bridle.ports.model import Model
-    from bridle.ports.store import Store
     from bridle.ports.tools import Toolbox
     from bridle.tools.define import Tool
 
@@ -51,24 +54,40 @@ class Preparer(Fixed, frozen=True, kw_only=True):
     """Prepares runs of any thread of one harness."""
 
     blueprint: Blueprint
-    store: Store
+    workspaces: Workspaces
+    journal: Journal
     artefacts: Artefacts
     clock: Clock
     breakers: Breakers
 
     async def __call__(self, state: ThreadState, wanted: Wanted) -> RunSetup:
-        """Build the setup of a run that is wanted or was started."""
+        """Build the setup of a run that is wanted or was started, in its workspace."""
+        values = _context_values(wanted)
+        mode = self.blueprint.mode(wanted.mode or state.mode_id)
+        request = self.blueprint.context(state, mode, values)
+        opened = await self.workspaces.open(state, request)
+        if opened.error is not None:
+            if opened.news:  # the drain then looks again, and finds them told
+                await self.journal.append(state.id, *opened.news)
+            raise opened.error
+        here = self
+        if opened.found is not None:
+            here = msgspec.structs.replace(self, blueprint=opened.found.blueprint)
+        setup = await here._setup(state, wanted, mode, values)  # noqa: SLF001 - ourselves
+        return msgspec.structs.replace(setup, news=opened.news)
+
+    async def _setup(
+        self, state: ThreadState, wanted: Wanted, mode: Mode, values: Mapping[str, Any]
+    ) -> RunSetup:
         blueprint = self.blueprint
         kind = self._kind(state)
-        mode = blueprint.mode(wanted.mode or state.mode_id)
-        values = _context_values(wanted)
         agent = mode.agent_for(blueprint.context(state, mode, values))
         model_id, model = await self._model(state, wanted, kind, mode, agent)
         self._check_price(model)
         if wanted.send is not None:
             self.breakers.user_turn()
         tuning = blueprint.tuning(model_id)
-        offered = _surface(self._tools(kind, agent, state), tuning)
+        offered = _surface(self._tools(kind, agent, state, values), tuning)
         tools = SecretTools(tools=ToolSet(offered, deps=agent.deps), secrets=blueprint.secrets)
         head = await self._head(wanted, kind, agent, tools, tuning)
         policy = _for_depth(await self._policy(wanted), state)
@@ -96,12 +115,13 @@ class Preparer(Fixed, frozen=True, kw_only=True):
                 snapshots=blueprint.snapshots,
                 redactor=blueprint.redactor,
             ),
-            budget=LedgerBudget(store=self.store, clock=self.clock),
+            budget=LedgerBudget(store=self.journal.store, clock=self.clock),
             limits=limits,
             checks=None if kind is not None else blueprint.checks,
             classifier=blueprint.classifier,
             hooks=hooks,
             mode_id=mode.id,
+            after_plan=self._after_plan(state, mode),
             concurrency=msgspec.structs.replace(
                 blueprint.concurrency, children=limits.max_parallel
             ),
@@ -126,11 +146,15 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         return kinds[name]
 
     def _tools(
-        self, kind: Subagent | None, agent: Agent[Any, Any], state: ThreadState
+        self,
+        kind: Subagent | None,
+        agent: Agent[Any, Any],
+        state: ThreadState,
+        values: Mapping[str, Any],
     ) -> list[Tool]:
         if kind is not None:
-            return self.blueprint.subagent_tools(kind, agent, state)
-        return self.blueprint.agent_tools(agent, state)
+            return self.blueprint.subagent_tools(kind, agent, state, values)
+        return self.blueprint.agent_tools(agent, state, values)
 
     async def _head(
         self,
@@ -141,7 +165,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         tuning: Tuning,
     ) -> RequestHead:
         if wanted.head:
-            blob = await self.store.blob(wanted.head)
+            blob = await self.journal.store.blob(wanted.head)
             if blob is not None:
                 return _head.decode(blob)
         system = kind.instructions if kind is not None else agent.instructions
@@ -156,7 +180,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         today = self.blueprint.policy
         if wanted.started is None:
             return today
-        blob = await self.store.blob(wanted.started.policy)
+        blob = await self.journal.store.blob(wanted.started.policy)
         if blob is None:
             return today
         then = _policy.decode(blob)
@@ -207,6 +231,11 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         chosen = state.models.get(mode.id)
         return asked or chosen or mode.model or agent.model or self.blueprint.model
 
+    def _after_plan(self, state: ThreadState, mode: Mode) -> tuple[str, str | None]:
+        then = self.blueprint.mode(mode.transitions_to)
+        chosen = state.models.get(then.id) or then.model or then.agent_model
+        return then.id, chosen or self.blueprint.model
+
     def _check_price(self, model: Model) -> None:
         if self.blueprint.limits.max_usd is not None and model.price is None:
             raise ConfigError(
@@ -215,10 +244,10 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             )
 
 
-def _context_values(wanted: Wanted) -> dict[str, object]:
+def _context_values(wanted: Wanted) -> Mapping[str, Any]:
     if wanted.send is not None:
         return wanted.send.context
-    return wanted.started.context if wanted.started is not None else {}
+    return wanted.values
 
 
 def _surface(tools: list[Tool], tuning: Tuning) -> list[Tool]:

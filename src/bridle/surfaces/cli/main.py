@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "approvals": ("approvals", "List what waits for an answer."),
     "approve": ("approve", "Let a waiting call run."),
     "reject": ("reject", "Do not let a waiting call run."),
+    "answer": ("answer", "Answer a question or a plan that waits."),
     "undo": ("undo", "Take back what a run did to files and conversation."),
     "models": ("models", "List models, prices and keys."),
     "connect": ("connect", "Store a provider's key and try it."),
