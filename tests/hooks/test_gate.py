@@ -302,3 +302,37 @@ async def test_what_a_classifier_said_does_not_hold_for_changed_arguments(
     result, _ = await one_call(opened, model, changing, **options)
     assert result.reason == "awaiting"
     assert acted == []
+
+
+async def test_a_handler_cannot_change_a_call_behind_the_gate(
+    opened: Opened, model: ScriptedModel, acted: list[str]
+) -> None:
+    def meddle(context: HookContext) -> None:
+        context.data["tool_input"]["what"] = "evil"
+
+    kinds = [("tool:before_call", "validate"), ("tool:after_call", "observe")]
+    hooks = [Hook(event=event, type=kind, handler=meddle) for event, kind in kinds]
+    _, events = await one_call(opened, model, *hooks)
+    assert acted == ["x"]
+    assert "evil" not in str(events)
+
+
+async def test_a_handler_that_exits_fails(
+    opened: Opened, model: ScriptedModel, acted: list[str]
+) -> None:
+    def leave(_context: HookContext) -> None:
+        raise SystemExit(3)
+
+    _, events = await one_call(opened, model, Hook(event="PreToolUse", handler=leave))
+    assert acted == []
+    assert "SystemExit" in of_type(events, "tool_end")[0].result
+
+
+async def test_an_endless_answer_is_cut(
+    opened: Opened, model: ScriptedModel, acted: list[str]
+) -> None:
+    hook = Hook(event="PreToolUse", handler=decide(decision="deny", reason="x" * 1_000_000))
+    _, events = await one_call(opened, model, hook)
+    [ran] = of_type(events, "hook_ran")
+    assert len(ran.reason) < 70_000
+    assert ran.reason.endswith("characters]")
