@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bridle import Agent, Rules, Subagent, UserError
-from bridle.app.coding import RunOptions, coding_harness
+from bridle.app.coding import RunOptions, build_coding
 from bridle.models.scripted import ScriptedModel as Scripted
 from bridle.testing import calls, says
 from bridle.tools.builtin import names
@@ -98,7 +98,7 @@ def spec(root: Path, text: str) -> Path:
 
 
 async def tools_of(root: Path, home: Path, text: str) -> list[str]:
-    harness = coding_harness(RunOptions(cwd=root, spec=spec(root, text), store="memory:"))
+    harness = build_coding(RunOptions(cwd=root, spec=spec(root, text), store="memory:")).harness
     async with harness:
         session = await harness.session()
         return [
@@ -122,7 +122,7 @@ async def test_a_spec_says_which_tools_are_offered(root: Path, home: Path):
 async def test_a_tool_that_a_spec_leaves_out_is_denied(root: Path, home: Path):
     path = spec(root, "tools:\n  enabled: [read_file]\n")
     (root / "s.yaml").write_text("- calls: [{tool: bash, args: {command: ls}}]\n- says: x\n")
-    harness = coding_harness(RunOptions(cwd=root, spec=path, store="memory:", yolo=True))
+    harness = build_coding(RunOptions(cwd=root, spec=path, store="memory:", yolo=True)).harness
     async with harness:
         session = await harness.session()
         await session.send("go")
@@ -135,7 +135,7 @@ async def test_the_first_request_of_the_coding_agent_is_small(root: Path, home: 
     """System prompt, tools and the user's words, as they are sent to a provider."""
     from bridle.models.providers.chat_encode import encode_head
 
-    harness = coding_harness(RunOptions(cwd=root, spec=spec(root, ""), store="memory:"))
+    harness = build_coding(RunOptions(cwd=root, spec=spec(root, ""), store="memory:")).harness
     async with harness:
         session = await harness.session()
         state = session._attachment.state

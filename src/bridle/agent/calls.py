@@ -160,7 +160,7 @@ class Calls(Moving, kw_only=True):
             values=self.values,
             progress=progress,
             output=output,
-            owner=str(self.log.lease.owner),
+            owner=self.log.lease.owner.key,
             started_at=call.started_at,
             look=Look(log=self.log, setup=self.setup),
         )

@@ -56,7 +56,7 @@ class Starting(Moving, kw_only=True):
                 run_id = run_of_steer(input_id)
                 await self._start(Send(run_id=run_id, parts=op.parts, context=op.context), input_id)
                 return True
-            owner = str(self.log.lease.owner)
+            owner = self.log.lease.owner.key
             events = steering.idle_events(self.log.state, op, input_id, owner)
             if events:
                 await self.log.decide(*events)

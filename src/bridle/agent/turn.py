@@ -101,8 +101,8 @@ class Turn(Moving, kw_only=True):
         await self._attend(run, setup)
         if self.log.state.run is not run or not setup.is_of(run.model_id, run.mode_id):
             return True
-        if not run.paused and not run.expired:
-            await self._within_time(run, lambda: self._hooked(setup).react(run))
+        if not run.paused:
+            await self._react(run, setup)
         if run.halted is not None:
             await self._halt(run, run.halted)
             return True
@@ -152,7 +152,7 @@ class Turn(Moving, kw_only=True):
             case Interrupt():
                 await self._interrupt(run, op, input_id)
             case Approve() | Decline():
-                owner = str(self.log.lease.owner)
+                owner = self.log.lease.owner.key
                 state = self.log.state
                 answer = steering.answered(state, run, op, input_id, setup, owner)
                 await self.log.decide(*answer, *steering.resumed(run, answer, setup.concurrency))
@@ -168,7 +168,7 @@ class Turn(Moving, kw_only=True):
             case SwitchModel():
                 await self.log.decide(steering.switched_model(op, input_id))
             case Grant():
-                await self.log.decide(steering.grant_given(op, input_id, str(self.log.lease.owner)))
+                await self.log.decide(steering.grant_given(op, input_id, self.log.lease.owner.key))
             case Send() | Steer() | Pin():
                 return
             case other:
@@ -306,9 +306,14 @@ class Turn(Moving, kw_only=True):
 
     async def _rest(self, run: RunState, setup: RunSetup) -> None:
         """Tell hooks what is waited for, then park; what came in meanwhile is looked at first."""
-        await self._within_time(run, lambda: self._hooked(setup).react(run))
+        await self._react(run, setup)
         if run.halted is None and not run.expired and not self._news.is_set():
             await self._park(run)
+
+    async def _react(self, run: RunState, setup: RunSetup) -> None:
+        """Tell hooks of what was recorded since."""
+        if setup.hooks is not None and not run.expired:
+            await self._within_time(run, lambda: self._hooked(setup).react(run))
 
     async def _park(self, run: RunState) -> None:
         if any(not isinstance(op, Send | Steer | Pin) for op in self.log.state.inputs.values()):
@@ -332,13 +337,35 @@ class Turn(Moving, kw_only=True):
         if not await self._let_end(run, setup, stop, natural=natural):
             return
         if natural:
-            await self._ending().check(run, setup)
+            if not await self._checked(run, setup):
+                return
             again = another_round(run)
             if again:
                 await self.log.decide(*again)
                 return
         await self._ending().end(run, stop)
         self._runs().setup = None
+
+    async def _checked(self, run: RunState, setup: RunSetup) -> bool:
+        """Run the checks; False when they were cut: by an interrupt, a pause or the deadline.
+
+        A check that was cut is open, as after a crash: it runs again where the run goes on.
+        """
+        done = False
+
+        async def check() -> None:
+            nonlocal done
+            await self._ending().check(run, setup)
+            done = True
+
+        if setup.checks is None:
+            return True
+        self._asking = True
+        try:
+            await self._within_time(run, check)
+        finally:
+            self._asking = False
+        return done
 
     async def _let_end(self, run: RunState, setup: RunSetup, stop: Stop, *, natural: bool) -> bool:
         """Whether hooks let the run end; an interrupt does not wait for them."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from bridle.app.outside import Outside
+    from bridle.journal.bus import Listener
     from bridle.tools.builtin.shells import Shells
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
@@ -40,6 +41,8 @@ class Catalogue(Fixed, frozen=True, kw_only=True):
     offered: Sequence[Tool]
     named: Mapping[str, Callable[[], Tool]]
     shells: Shells | None = None
+    listeners: tuple[Listener, ...] = ()
+    """What must hear of events: whatever outlives a call ends with its run."""
     later: frozenset[str] = frozenset()
     """Names of tools that come with the workspace."""
 
@@ -94,6 +97,7 @@ def catalogue(
         offered=tuple(tool for tool in tools if tool.name not in left_out),
         named={name: make for name, make in named.items() if name not in left_out},
         shells=shells,
+        listeners=(outside.hear, *((shells.hear,) if shells is not None else ())),
         later=frozenset((*WORKSPACE_NAMES, *NAMED_WORKSPACE_NAMES)) - left_out
         if later
         else frozenset(),

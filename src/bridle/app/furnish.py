@@ -86,8 +86,8 @@ class Furnisher(Fixed, frozen=True, kw_only=True):
             snapshots=WorkspaceSnapshots(checkpoints) if checkpoints is not None else None,
         )
         found = Furnished(workspace=workspace, blueprint=blueprint, checkpoints=checkpoints)
-        if tools.shells is not None:  # they end with their runs, whoever ends those
-            weakref.finalize(found, self.listen(tools.shells.hear))
+        for listener in tools.listeners:
+            weakref.finalize(found, self.listen(listener))
         return found
 
 

@@ -207,6 +207,8 @@ class Harness:
             next_delay=next_delay,
             tasks=self._tasks.group,
         )
+        for listener in self._blueprint.builtin.listeners:
+            journal.bus.subscribe(listener)
         self._beats = Heartbeats(clock, self._tasks.group, self._report)
         for heartbeat in self._heartbeats:
             self._beats.register(heartbeat)

@@ -389,7 +389,6 @@ def _tell(state: ThreadState, run: RunState) -> None:
     name = message_id(run.run_id, run.steps, f"hooks.{state.seq}")
     parts = tuple(Text(text) for text in run.told)
     run.told = []
-    run.trail.clear()
     run.checks.clear()
     _add_message(state, Message(id=name, role="user", parts=parts))
 
@@ -450,7 +449,7 @@ def _permission_granted(state: ThreadState, event: ev.PermissionGranted) -> None
 
 def _lease_taken(state: ThreadState, event: ev.LeaseTaken) -> None:
     """Grants last as long as the process that they were given in."""
-    state.grants = [grant for grant in state.grants if grant.owner == str(event.owner)]
+    state.grants = [grant for grant in state.grants if grant.owner == event.owner.key]
 
 
 def canonical(call: ToolCall) -> str:

@@ -59,11 +59,13 @@ class SessionCheckpoints:
 
     async def undo(self, run_id: str | None = None) -> Undone:
         """Take back a run, the thread's last one by default: its files and its conversation."""
-        return await self._undo().undo(run_id or await self._last_run())
+        undo = self._undo()
+        return await undo.undo(run_id or await undo.latest(self._attachment.thread.id))
 
     async def redo(self, run_id: str | None = None) -> Undone:
-        """Do again what was undone."""
-        return await self._undo().redo(run_id or await self._last_run())
+        """Do again what was undone last."""
+        undo = self._undo()
+        return await undo.redo(run_id or await undo.latest(self._attachment.thread.id, redo=True))
 
     async def restore(self, seq: int) -> Undone:
         """Go back to an event of the thread."""
@@ -74,12 +76,6 @@ class SessionCheckpoints:
         if found is None or found.checkpoints is None:
             raise ConfigError("There is no workspace, so there are no files to put back.")
         return Undo(journal=self._attachment.journal, checkpoints=found.checkpoints)
-
-    async def _last_run(self) -> str:
-        rows = await self._attachment.journal.store.runs(thread_id=self._attachment.thread.id)
-        if not rows:
-            raise ConfigError("The thread has no runs.")
-        return rows[0].run_id
 
 
 def _relative(path: str, root: str) -> str:
