@@ -56,6 +56,9 @@ NAMED_WORKSPACE_NAMES = (
 )
 """Offered when they are named."""
 
+BUILTIN_TOOLS = (*WORKSPACE_NAMES, *BUILTIN_NAMES, *NAMED_NAMES, *NAMED_WORKSPACE_NAMES)
+"""All of them."""
+
 DEFAULT = "default"
 """In `tools.enabled`: what is offered when the field is not there."""
 
