@@ -9,7 +9,6 @@ import pytest
 from bridle import Rules
 from bridle.permissions.compile import policy_of
 from bridle.testing import calls, says
-from bridle.tools.builtin.shells import Shells
 from tests.tools_builtin.conftest import results
 
 pytestmark = pytest.mark.anyio
@@ -160,8 +159,6 @@ async def test_a_shell_dies_with_its_run_and_a_later_run_is_told(opened, model, 
             start(command="(while :; do date +%s%N > beat; sleep 0.05; done) & echo up"),
         )
         shell = session_of(results(events)[0].result)
-        shells = session._attachment.blueprint.builtin.shells
-        assert isinstance(shells, Shells)
         with anyio.fail_after(20):
             while not await _still(root / "beat"):
                 pass

@@ -40,9 +40,8 @@ class Catalogue(Fixed, frozen=True, kw_only=True):
 
     offered: Sequence[Tool]
     named: Mapping[str, Callable[[], Tool]]
-    shells: Shells | None = None
     listeners: tuple[Listener, ...] = ()
-    """What must hear of events: whatever outlives a call ends with its run."""
+    """What started something that ends with its run wants to hear of runs that end."""
     later: frozenset[str] = frozenset()
     """Names of tools that come with the workspace."""
 
@@ -84,20 +83,20 @@ def catalogue(
     """Build the tools of a harness; `tasks` is where what outlives a call lives."""
     check_names(disabled)
     left_out = {canonical(name) for name in disabled}
-    shells: Shells | None = None
+    listeners: list[Listener] = [outside.hear]
     tools: list[Tool] = []
     if place is not None:
         from bridle.tools.builtin.shells import Shells
 
         shells = Shells(place, tasks)
+        listeners.append(shells.hear)
         tools += _workspace_tools(place, shells)
     tools += [*more, ask_user_tool(), submit_plan_tool(), *task_tools()]
     named = {**_named(place), **outside.makers()}
     return Catalogue(
         offered=tuple(tool for tool in tools if tool.name not in left_out),
         named={name: make for name, make in named.items() if name not in left_out},
-        shells=shells,
-        listeners=(outside.hear, *((shells.hear,) if shells is not None else ())),
+        listeners=tuple(listeners),
         later=frozenset((*WORKSPACE_NAMES, *NAMED_WORKSPACE_NAMES)) - left_out
         if later
         else frozenset(),

@@ -86,8 +86,8 @@ class Furnisher(Fixed, frozen=True, kw_only=True):
             snapshots=WorkspaceSnapshots(checkpoints) if checkpoints is not None else None,
         )
         found = Furnished(workspace=workspace, blueprint=blueprint, checkpoints=checkpoints)
-        for listener in tools.listeners:
-            weakref.finalize(found, self.listen(listener))
+        for hear in tools.listeners:  # what they started ends with its run, whoever ends that
+            weakref.finalize(found, self.listen(hear))
         return found
 
 
