@@ -26,7 +26,9 @@ RUN = ["run", "go", "--model", "scripted/script.yaml", "--sandbox", "none"]
 NEEDED: dict[str, tuple[list[str], set[str]]] = {
     "version": (["--version"], set()),
     "help": (["--help"], set()),
-    "help of run": (["run", "--help"], {"asyncio", "msgspec", "sqlite3"}),
+    "help of run": (["run", "--help"], set()),
+    "help of chat": (["chat", "--help"], set()),
+    "help of fix": (["fix", "--help"], set()),
     "run": (RUN, {"asyncio", "msgspec", "yaml", "sqlite3"}),
     "runs": (["runs"], {"asyncio", "msgspec", "sqlite3"}),
 }

@@ -214,6 +214,17 @@ async def test_a_mark_is_never_written_over_the_secret(tmp_path: Path) -> None:
     assert key not in text
 
 
+async def test_the_model_is_told_the_names(tmp_path: Path) -> None:
+    secrets = {"TOKEN": VALUE, "API": Secret("another-value", hosts=("api.example",))}
+    _, _, _, model = await played(tmp_path, secrets=secrets)
+    assert model.requests[0].system.endswith(
+        "Secrets: write the placeholder; the value is put in when the call runs.\n"
+        "- {{secret:TOKEN}} for bash\n- {{secret:API}} for calls to api.example"
+    )
+    _, _, _, model = await played(tmp_path, secrets={})
+    assert model.requests[0].system == "x"
+
+
 def test_bad_names_and_short_values_are_refused() -> None:
     for secrets, words in (({"A B": "x" * 9}, "name of a secret"), ({"A": "abc"}, "too short")):
         with pytest.raises(ConfigError, match=words):

@@ -34,9 +34,10 @@ async def test_an_agent_names_what_it_wants_beside_the_default(opened, model, tm
 
 
 @pytest.mark.parametrize("name", sorted(OPTIONAL))
-def test_the_gate_knows_what_they_are(name, tmp_path):
-    harness = Harness(agent=Agent("x", tools=[name]), workspace=Workspace(tmp_path))
-    tool = harness._catalogue.find(name)
+async def test_the_gate_knows_what_they_are(name, opened, tmp_path):
+    async with opened(name, workspace=Workspace(tmp_path)) as harness:
+        catalogue = (await harness.session())._attachment.blueprint.builtin
+    tool = catalogue.find(name)
     args = {"query": "x"} if "search" in name else {"url": "https://e.org:8443/a"}
     facts = tool.describe(ToolCall(id="c", tool=name, args=args))
     assert facts.problem is None
@@ -47,7 +48,7 @@ def test_the_gate_knows_what_they_are(name, tmp_path):
     assert facts.hosts == (("e.org:8443",) if "url" in args else ())
     wrong = tool.describe(ToolCall(id="c", tool=name, args={"nope": 1}))
     assert f"{name} takes {{" in (wrong.problem or "")
-    assert tool is harness._catalogue.find(name), "it keeps what it holds"
+    assert tool is catalogue.find(name), "it keeps what it holds"
 
 
 def test_an_unknown_name_is_an_error_with_the_nearest_one():

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bridle.app.ruling import RunOptions
 from bridle.surfaces.cli.backends import check_backend
-from bridle.types.limits import DEFAULT_MAX_STEPS, Limits
 
 if TYPE_CHECKING:
+    from bridle.app.ruling import RunOptions
     from bridle.surfaces.cli.options import F
 
 OPTIONS = (
@@ -51,7 +50,10 @@ def options_of(
     answerable: bool = True,
     output_schema: dict[str, Any] | None = None,
 ) -> RunOptions:
-    """What the options ask for."""
+    """What the options ask for; what works with them is imported only now."""
+    from bridle.app.ruling import RunOptions
+    from bridle.types.limits import DEFAULT_MAX_STEPS, Limits
+
     check_backend(flags["backend"])
     return RunOptions(
         cwd=flags["cwd"],

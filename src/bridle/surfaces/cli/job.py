@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from bridle.runs.summary import RunSummary
     from bridle.surfaces.cli.progress import Progress
 
-FORMATS = ("text", "json", "stream-json")
-
 
 class Job(Fixed, frozen=True, kw_only=True):
     """What to do and how to print it."""

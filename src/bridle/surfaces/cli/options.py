@@ -10,6 +10,9 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+FORMATS = ("text", "json", "stream-json")
+"""How a run is printed."""
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 store_option = click.option(
     "--store", "store", metavar="URL", default=None, help="The store to read, if not your own."

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import anyio
 import click
 
-from bridle.app.ruling import RunOptions
-from bridle.app.samples import copy_sample
 from bridle.errors import UserError
-from bridle.surfaces.cli.job import FORMATS, Job, do
-from bridle.surfaces.cli.output import talk
+from bridle.surfaces.cli.options import FORMATS
 
 TASK = "Make the failing tests pass with the smallest change. Do not touch the tests."
 SAMPLE = "bridle-sample"
@@ -50,6 +46,11 @@ def command(
     small edits on copies, and keeps the smallest one with which all tests pass. Files are changed
     only then. Exits 3 when it is not fixed.
     """
+    import anyio
+
+    from bridle.app.ruling import RunOptions
+    from bridle.surfaces.cli.job import Job, do
+
     place = _place(path, sample)
     options = RunOptions(
         cwd=place,
@@ -67,6 +68,9 @@ def command(
 def _place(path: Path | None, sample: bool) -> Path:
     if not sample:
         return path or Path()
+    from bridle.app.samples import copy_sample
+    from bridle.surfaces.cli.output import talk
+
     target = path or Path(SAMPLE)
     try:
         copied = copy_sample(target)

@@ -6,13 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import anyio
 import click
-import msgspec
 
 from bridle.errors import UserError
 from bridle.surfaces.cli.harness_options import harness_options, options_of
-from bridle.surfaces.cli.job import FORMATS, Job, do
+from bridle.surfaces.cli.options import FORMATS
 
 
 @click.command(epilog="Example: bridle run 'make the tests pass' --max-steps 30")
@@ -45,6 +43,10 @@ def command(
     TASK is a text, `@FILE`, or `-` for the standard input, which is also read where no TASK is
     given. With --continue and no TASK, the open run goes on.
     """
+    import anyio
+
+    from bridle.surfaces.cli.job import Job, do
+
     options = options_of(
         flags,
         answerable=not flags["no_input"],
@@ -90,6 +92,8 @@ def read_schema(path: Path | None) -> dict[str, Any] | None:
     """Read a JSON Schema; one that could not be kept to the last word is refused."""
     if path is None:
         return None
+    import msgspec
+
     from bridle.types.json_schema import Schema
 
     try:
