@@ -85,13 +85,19 @@ def test_every_keyword_has_a_case() -> None:
         {"properties": {"a": {"dependentRequired": {}}}},
         {"items": {"pattern": "("}},
         {"anyOf": [3]},
+        {"$ref": "#/$defs/nosuch"},
+        {"$ref": "https://example.org/schema"},
     ],
 )
 def test_a_schema_that_cannot_be_kept_is_refused(body: Any) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"\$|schema|reference"):
         Schema(body)
 
 
 def test_the_place_is_named() -> None:
     schema = Schema({"properties": {"a": {"items": {"required": ["b"]}}}})
     assert schema.problems({"a": [{"b": 1}, {}]}) == ["$.a[1]: the property 'b' is missing"]
+
+
+def test_a_schema_without_end_ends() -> None:
+    assert Schema({"$ref": "#"}).problems(1)
