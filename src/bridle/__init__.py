@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from bridle.app.run import Run
     from bridle.app.session import Session
     from bridle.app.workspace import Workspace
-    from bridle.delegation.subagent import Subagent
+    from bridle.delegation.kinds import Subagent
     from bridle.errors import BridleError, ModelError, RunError, ToolError, UserError
     from bridle.tools.define import Tool, ToolContext, tool
+    from bridle.types.agents import SubagentMeta, parse_subagent_meta
     from bridle.types.limits import Limits
     from bridle.types.permissions import Rules
 
@@ -34,7 +35,9 @@ _HOMES = {
     "Run": "bridle.app.run",
     "Session": "bridle.app.session",
     "Workspace": "bridle.app.workspace",
-    "Subagent": "bridle.delegation.subagent",
+    "Subagent": "bridle.delegation.kinds",
+    "SubagentMeta": "bridle.types.agents",
+    "parse_subagent_meta": "bridle.types.agents",
     "BridleError": "bridle.errors",
     "ModelError": "bridle.errors",
     "RunError": "bridle.errors",
@@ -64,12 +67,14 @@ __all__ = [
     "RunResult",
     "Session",
     "Subagent",
+    "SubagentMeta",
     "Tool",
     "ToolContext",
     "ToolError",
     "UserError",
     "Workspace",
     "__version__",
+    "parse_subagent_meta",
     "tool",
 ]
 

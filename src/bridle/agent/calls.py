@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import msgspec
 
+from bridle.agent.directory import agents_of
 from bridle.gate.batch import runnable
 from bridle.gate.decide import failure
 from bridle.gate.run import ambiguous
+from bridle.journal.children import beginning, started
 from bridle.journal.recorder import Extra, ThreadLog
-from bridle.ports.store import Append
-from bridle.ports.tools import CallScope, Suspended
+from bridle.ports.tools import CallScope, Standing, Suspended
 from bridle.types import events as ev
+from bridle.types.agents import facts_of
 from bridle.types.base import Moving
+from bridle.types.tools import AGENT_KINDS
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -41,6 +44,7 @@ class Calls(Moving, kw_only=True):
     attend: Attend
     news: Callable[[], anyio.Event]
     suspects: set[str]
+    now: Callable[[], float]
     _running: set[str] = msgspec.field(default_factory=set)
 
     async def settle(self, run: RunState) -> None:
@@ -86,8 +90,8 @@ class Calls(Moving, kw_only=True):
         outcome = await self.setup.runner.run(call, scope)
         with anyio.CancelScope(shield=True):  # what was done is recorded, whatever cuts the rest
             if not isinstance(outcome, Suspended):
-                await self.log.result(*outcome)
-            elif outcome.kind != "subagent" and not self.setup.policy.answerable:
+                await self.log.result(*outcome.events, extra=Extra(appends=outcome.appends))
+            elif outcome.kind not in AGENT_KINDS and not self.setup.policy.answerable:
                 text = "Nobody can answer here. Decide for yourself, or stop and say what you need."
                 await self.log.result(failure(run.run_id, call.call, text, kind="unanswerable"))
             else:
@@ -132,8 +136,30 @@ class Calls(Moving, kw_only=True):
             tasks=self.log.state.tasks,
             subagent_models=self.log.state.subagent_models,
             values=self.values,
+            standing=self._standing(run, call),
             progress=progress,
             output=output,
+        )
+
+    def _standing(self, run: RunState, call: CallState) -> Standing | None:
+        """Who makes the call, for the tools that start agents and speak to them."""
+        state = self.log.state
+        thread = state.thread
+        if thread is None:
+            return None
+        store = self.log.journal.store
+        return Standing(
+            mode_id=run.mode_id,
+            model_id=run.model_id,
+            head=run.head,
+            history=self.setup.head.history,
+            messages=state.messages,
+            limits=run.start.limits,
+            facts=facts_of(thread),
+            waiting=sum(one.child is not None for one in run.open_calls if one is not call),
+            helpers=run.helpers,
+            now=self.now(),
+            agents=lambda: agents_of(store, thread),
         )
 
 
@@ -164,25 +190,9 @@ def suspension(run: RunState, call: CallState, outcome: Suspended) -> tuple[list
     child = outcome.child
     if child is None:
         return events, Extra()
-    events.append(
-        ev.SubagentStarted(
-            run_id=run.run_id,
-            call_id=call.call.id,
-            agent_type=child.agent_type,
-            task=str(outcome.payload.get("task", "")),
-            model_id=child.send.model,
-            child_thread_id=child.thread.id,
-            child_run_id=child.send.run_id,
-        )
-    )
-    begin = Append(
-        thread_id=child.thread.id,
-        events=(
-            ev.ThreadCreated(thread=child.thread),
-            ev.InputAdmitted(input_id=f"{call.call.id}.send", op=child.send),
-        ),
-    )
-    return events, Extra(appends=(begin,))
+    task = str(outcome.payload.get("task", ""))
+    events.append(started(child, call_id=call.call.id, run_id=run.run_id, task=task))
+    return events, Extra(appends=(beginning(child, input_id=f"{call.call.id}.send"),))
 
 
 def _question(run: RunState, call: CallState, outcome: Suspended) -> ev.QuestionAsked:

@@ -21,6 +21,7 @@ from bridle.agent.termination import NATURAL, Stop, stop_reason
 from bridle.errors import HeadMoved
 from bridle.gate.batch import runnable
 from bridle.journal.recorder import Extra, ThreadLog
+from bridle.journal.waits import ended_waits
 from bridle.ports.clock import Clock, from_iso
 from bridle.types import events as ev
 from bridle.types.base import Moving
@@ -29,6 +30,8 @@ from bridle.types.ops import (
     AnswerPlan,
     Approve,
     Decline,
+    Deliver,
+    Expire,
     Grant,
     Interrupt,
     Op,
@@ -46,6 +49,10 @@ if TYPE_CHECKING:
     from bridle.agent.setup import Prepare, RunSetup
     from bridle.journal.state import RunState
     from bridle.types.messages import StopReason
+
+
+_ANSWERS = Approve | Decline | Answer | AnswerPlan | ResumeTool | Settle | Expire
+"""What is dealt with while other calls are running."""
 
 
 class Turn(Moving, kw_only=True):
@@ -114,7 +121,7 @@ class Turn(Moving, kw_only=True):
         if stop is not None:
             await self._end(run, setup, stop)
             return True
-        if await self._hear_steers(run):
+        if await self._has_enough(run, setup) or await self._hear_steers(run):
             return True
         self._asking = True
         try:
@@ -131,6 +138,14 @@ class Turn(Moving, kw_only=True):
             if self.log.state.run is not run:
                 return
             await self._attend_one(run, setup, input_id, op)
+        if self.log.state.run is run:
+            await self._end_waits(run, setup)
+
+    async def _end_waits(self, run: RunState, setup: RunSetup) -> None:
+        """Settle the calls that wait for agents which ended, or spoke, before the call was due."""
+        ended = ended_waits(run, self.log.state.mail)
+        if ended:
+            await self.log.decide(*ended, *steering.resumed(run, ended, setup.concurrency))
 
     async def _attend_one(self, run: RunState, setup: RunSetup, input_id: str, op: Op) -> None:
         match op:
@@ -142,7 +157,7 @@ class Turn(Moving, kw_only=True):
                 answer = steering.answered(state, run, op, input_id, setup, owner)
                 await self.log.decide(*answer, *steering.resumed(run, answer, setup.concurrency))
             case Settle():
-                result = steering.settled(run, op, input_id)
+                result = steering.settled(self.log.state, run, op, input_id)
                 await self.log.decide(*result, *steering.resumed(run, result, setup.concurrency))
             case Answer() | AnswerPlan() | ResumeTool():
                 previous = self.log.state.mode_id or run.mode_id
@@ -154,7 +169,10 @@ class Turn(Moving, kw_only=True):
                 await self.log.decide(steering.switched_model(op, input_id))
             case Grant():
                 await self.log.decide(steering.grant_given(op, input_id, str(self.log.lease.owner)))
-            case Send() | Steer():
+            case Expire():
+                late = steering.expired(self.log.state, run, op, input_id)
+                await self.log.decide(*late, *steering.resumed(run, late, setup.concurrency))
+            case Send() | Steer() | Deliver():
                 return
             case other:
                 assert_never(other)
@@ -174,7 +192,6 @@ class Turn(Moving, kw_only=True):
             Stop("user_interrupt"),
             before=steering.stopped_calls(run, "the user ended the run"),
             consumes=(input_id, *dropped),
-            extra=steering.child_interrupts(run),
         )
         self._runs().setup = None
 
@@ -184,7 +201,6 @@ class Turn(Moving, kw_only=True):
             run,
             Stop("user_interrupt"),
             before=steering.stopped_calls(run, "the mode changes"),
-            extra=steering.child_interrupts(run),
         )
         self._runs().setup = None
 
@@ -193,6 +209,8 @@ class Turn(Moving, kw_only=True):
         for input_id, op in self.log.state.inputs.items():
             if isinstance(op, Steer):
                 events.extend(steering.steered(run, op, input_id))
+            elif isinstance(op, Deliver):
+                events.extend(steering.mailed(run.run_id, op.mail, input_id))
         if events:
             await self.log.decide(*events)
         return bool(events)
@@ -221,6 +239,7 @@ class Turn(Moving, kw_only=True):
             attend=lambda: self._attend_quietly(run, setup),
             news=lambda: self._news,
             suspects=self._runs().suspects,
+            now=self.clock.now,
         )
         await calls.settle(run)
 
@@ -228,12 +247,16 @@ class Turn(Moving, kw_only=True):
         """Between running calls: fold in the news, deal with answers, leave the end to the loop."""
         await self._refresh()
         for input_id, op in list(self.log.state.inputs.items()):
-            if isinstance(op, Approve | Decline | Answer | AnswerPlan | ResumeTool | Settle):
+            if isinstance(op, _ANSWERS):
                 try:
                     await self._attend_one(run, setup, input_id, op)
                 except HeadMoved:  # look again, from the first: inputs act in their order
                     self._news.set()
                     return
+        try:
+            await self._end_waits(run, setup)
+        except HeadMoved:
+            self._news.set()
 
     async def _within_time(self, run: RunState, work: Callable[[], Awaitable[None]]) -> None:
         """Work until an interrupt or the deadline cuts it; a run that is out of time expires."""
@@ -268,6 +291,16 @@ class Turn(Moving, kw_only=True):
             extra=Extra(appends=steering.child_interrupts(run)),
         )
 
+    async def _has_enough(self, run: RunState, setup: RunSetup) -> bool:
+        """Record that the step which has just finished was the last one needed, if it was."""
+        if setup.stop_when is None or run.last is None or not run.last.calls:
+            return False
+        if not setup.stop_when(run):
+            return False
+        text = f"stop_when ended the run after step {run.steps}."
+        await self.log.decide(ev.Noted(run_id=run.run_id, code="stop_when", text=text))
+        return True
+
     def _step(self, setup: RunSetup) -> Step:
         return Step(
             log=self.log,
@@ -283,7 +316,7 @@ class Turn(Moving, kw_only=True):
         return not run.open_calls or bool(runnable(run.calls, setup.concurrency))
 
     async def _park(self, run: RunState) -> None:
-        if any(not isinstance(op, Send | Steer) for op in self.log.state.inputs.values()):
+        if any(not isinstance(op, Send | Steer | Deliver) for op in self.log.state.inputs.values()):
             return  # an answer or an interrupt came in meanwhile
         waiting = tuple(
             ev.Waiting(id=call.pending_id or "", kind=call.pending_kind or "", call_id=call.call.id)

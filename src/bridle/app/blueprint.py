@@ -9,19 +9,21 @@ import msgspec
 
 from bridle.app.cards import Cards
 from bridle.app.config import Agent, Mode, RequestContext
+from bridle.app.crew import Crew, Surface
 from bridle.app.parts.state import StateShape
-from bridle.delegation.subagent import Subagent, subagent_tool
 from bridle.errors import ConfigError, suggest
 from bridle.gate.batch import Concurrency
 from bridle.models.packs import Tuning, tune
 from bridle.ports.model import Model
 from bridle.tools.define import Tool
 from bridle.tools.toolset import ToolSet
+from bridle.types.agents import facts_of
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
 
 if TYPE_CHECKING:
     from bridle.agent.setup import Checks
+    from bridle.delegation.kinds import Subagent
     from bridle.gate.decide import Card
     from bridle.journal.state import ThreadState
     from bridle.models.registry import ModelRegistry
@@ -44,6 +46,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     tools: Tools = ()
     builtin: Sequence[Tool] = ()
     subagents: Sequence[Subagent] = ()
+    crew: Crew = msgspec.field(default_factory=Crew)
     limits: Limits = msgspec.field(default_factory=Limits)
     state: StateShape = msgspec.field(default_factory=lambda: StateShape(None))
     fallbacks: tuple[str, ...] = ()
@@ -87,19 +90,13 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     def agent_tools(self, agent: Agent[Any, Any], state: ThreadState) -> list[Tool]:
         """The tools of a mode's agent."""
         tools = self._own_tools(agent, state)
-        if self.subagents and "subagent" not in self.policy.removed:
-            tools.append(subagent_tool(self.subagents, max_depth=self.limits.max_depth))
-        return tools
+        known = {*(tool.name for tool in tools), *self.policy.removed}
+        return [*tools, *(tool for tool in self.crew.tools if tool.name not in known)]
 
-    def subagent_tools(
-        self, kind: Subagent, agent: Agent[Any, Any], state: ThreadState
-    ) -> list[Tool]:
-        """A subagent's own tools, and those of the harness that it may use."""
-        allowed = set(kind.allowed_tools)
-        shared = [tool for tool in self._own_tools(agent, state) if tool.name in allowed]
-        own = [tool for tool in kind.tools if tool.name not in self.policy.removed]
-        known = {tool.name for tool in own}
-        return [*own, *(tool for tool in shared if tool.name not in known)]
+    def surface(self, agent: Agent[Any, Any], state: ThreadState) -> Surface:
+        """The tools of the agent that works in a thread, and what the gate leaves of them."""
+        tools = self.agent_tools(agent, state)
+        return self.crew.surface(tools, facts_of(state.thread), self.policy.removed)
 
     def output(self, state: ThreadState) -> Any:
         """The type of the answers in a thread's present mode, where they have one."""

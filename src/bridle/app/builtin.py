@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bridle.app.crew import DELEGATION_NAMES
 from bridle.errors import ConfigError, suggest
 from bridle.tools.builtin.ask_user import ask_user_tool
 from bridle.tools.builtin.submit_plan import submit_plan_tool
@@ -21,6 +22,7 @@ BUILTIN_NAMES = (
     "task_update",
     "task_complete",
     "task_check",
+    *DELEGATION_NAMES,
 )
 
 

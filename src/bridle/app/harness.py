@@ -13,6 +13,7 @@ from bridle.app.blueprint import Blueprint, ResolveModel, Tools
 from bridle.app.builtin import builtin_tools, check_names
 from bridle.app.cards import Cards
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
+from bridle.app.crew import crew_of
 from bridle.app.heartbeats import Heartbeats
 from bridle.app.models import model_registry
 from bridle.app.parts.state import StateShape
@@ -23,7 +24,7 @@ from bridle.app.session import Session
 from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
 from bridle.app.workspace import Workspace, file_tools, open_checkpoints, workspace_checks
-from bridle.delegation.subagent import Subagent, check_kinds
+from bridle.delegation.kinds import Subagent, check_kinds
 from bridle.errors import ConfigError
 from bridle.models.breaker import Breakers
 from bridle.models.choose import choose
@@ -89,6 +90,10 @@ class Harness:
         self._workspace = workspace
         self._heartbeats = tuple(heartbeats)
         place = workspace.place() if workspace is not None else None
+        placed = (
+            *(file_tools(place) if place is not None else ()),
+            *(workspace_tools(place) if place is not None and workspace_tools else ()),
+        )
         self._checkpoints = open_checkpoints(place) if place is not None else None
         registry = _lazy_registry()
         self._blueprint = Blueprint(
@@ -99,12 +104,13 @@ class Harness:
             model=model,
             fallbacks=tuple(fallbacks),
             tools=tools,
-            builtin=(
-                *(file_tools(place) if place is not None else ()),
-                *(workspace_tools(place) if place is not None and workspace_tools else ()),
-                *builtin_tools(disabled=disable_builtin_tools),
-            ),
+            builtin=(*placed, *builtin_tools(disabled=disable_builtin_tools)),
             subagents=tuple(subagents),
+            crew=crew_of(
+                subagents,
+                workspace=[tool.name for tool in placed],
+                disabled=disable_builtin_tools,
+            ),
             policy=_policy(permissions, str(place.root) if place is not None else None),
             limits=limits or Limits(),
             state=StateShape(state),

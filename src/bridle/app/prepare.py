@@ -6,7 +6,7 @@ denies of today.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,29 +14,33 @@ import msgspec
 from bridle.agent.budget import LedgerBudget
 from bridle.agent.setup import RequestHead, RunSetup, Wanted
 from bridle.app.guard import GuardedModel
-from bridle.errors import ConfigError, suggest
+from bridle.errors import ConfigError
 from bridle.gate.decide import Decider
 from bridle.gate.run import Runner
+from bridle.journal.state import RULES_SETTING
 from bridle.models.packs import Tuning, fitted
 from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.evaluate import evaluate
 from bridle.permissions.within import child_policy
 from bridle.tools.toolset import ToolSet
+from bridle.types.agents import StepView, facts_of
 from bridle.types.base import Fixed
+from bridle.types.events import RunStarted
 from bridle.types.limits import Limits
-from bridle.types.permissions import Policy
+from bridle.types.permissions import Policy, Rule, Scope
 
 if TYPE_CHECKING:
     from bridle.app.blueprint import Blueprint
     from bridle.app.config import Agent, Mode
-    from bridle.delegation.subagent import Subagent
-    from bridle.journal.state import ThreadState
+    from bridle.delegation.kinds import Subagent
+    from bridle.journal.state import RunState, ThreadState
     from bridle.models.breaker import Breakers
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
     from bridle.ports.model import Model
     from bridle.ports.store import Store
     from bridle.tools.define import Tool
+    from bridle.types.threads import Thread
 
 _head = msgspec.json.Decoder(RequestHead)
 _policy = msgspec.json.Decoder(Policy)
@@ -63,10 +67,15 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         if wanted.send is not None:
             self.breakers.user_turn()
         tuning = blueprint.tuning(model_id)
-        offered = _surface(self._tools(kind, agent, state), tuning)
-        tools = ToolSet(offered, deps=agent.deps)
-        head = await self._head(wanted, kind, agent, tools, tuning)
-        policy = _for_depth(await self._policy(wanted), state)
+        surface = blueprint.surface(agent, state)
+        tools = ToolSet(
+            _surface(surface.offered, tuning),
+            deps=agent.deps,
+            withheld=surface.withheld,
+            unavailable=surface.unavailable,
+        )
+        head = await self._head(state, wanted, kind, agent, tools, tuning)
+        policy = await self._policy(state, wanted, surface.scope)
         limits = _limits(blueprint.limits, agent.limits, tuning)
         return RunSetup(
             model_id=model_id,
@@ -89,26 +98,18 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             concurrency=msgspec.structs.replace(
                 blueprint.concurrency, children=limits.max_parallel
             ),
+            stop_when=_stop_when(kind),
         )
 
     def _kind(self, state: ThreadState) -> Subagent | None:
-        name = state.thread.metadata.get("agent") if state.thread is not None else None
-        if name is None:
+        facts = facts_of(state.thread)
+        if facts is None or facts.kind is None:
             return None
-        kinds = {kind.id: kind for kind in self.blueprint.subagents}
-        if name not in kinds:
-            raise ConfigError(suggest(name, kinds, what="subagent"))
-        return kinds[name]
-
-    def _tools(
-        self, kind: Subagent | None, agent: Agent[Any, Any], state: ThreadState
-    ) -> list[Tool]:
-        if kind is not None:
-            return self.blueprint.subagent_tools(kind, agent, state)
-        return self.blueprint.agent_tools(agent, state)
+        return self.blueprint.crew.kind(facts.kind)
 
     async def _head(
         self,
+        state: ThreadState,
         wanted: Wanted,
         kind: Subagent | None,
         agent: Agent[Any, Any],
@@ -119,6 +120,12 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             blob = await self.store.blob(wanted.head)
             if blob is not None:
                 return _head.decode(blob)
+        facts = facts_of(state.thread)
+        if facts is not None and facts.head is not None:
+            blob = await self.store.blob(facts.head)
+            if blob is None:
+                raise ConfigError("The conversation that this agent was forked from is gone.")
+            return msgspec.structs.replace(_head.decode(blob), history=None)
         system = kind.instructions if kind is not None else agent.instructions
         return RequestHead(
             system=system,
@@ -127,10 +134,19 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             history=tuning.history,
         )
 
-    async def _policy(self, wanted: Wanted) -> Policy:
+    async def _policy(
+        self, state: ThreadState, wanted: Wanted, scope: tuple[str, ...] | None
+    ) -> Policy:
+        """The rules of a run: those of its parent's run, and within them its own."""
         today = self.blueprint.policy
         if wanted.started is None:
-            return today
+            own = today
+            if scope is not None:
+                own = msgspec.structs.replace(
+                    own, scope=(*own.scope, Scope(layer="agent", tools=scope))
+                )
+            above = await self._above(state.thread)
+            return own if above is None else child_policy(above, own)
         blob = await self.store.blob(wanted.started.policy)
         if blob is None:
             return today
@@ -140,6 +156,23 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         return msgspec.structs.replace(
             then, rules=(*denies, *kept), removed={**then.removed, **today.removed}
         )
+
+    async def _above(self, thread: Thread | None) -> Policy | None:
+        """The rules that bind whoever started a thread's agent, as they were and as they are."""
+        if thread is None or thread.parent_thread is None:
+            return None
+        policy = self.blueprint.policy
+        place = await self.store.run(thread.parent_run) if thread.parent_run is not None else None
+        if place is not None:
+            after = place.start_seq - 1
+            begun = await self.store.events(thread.parent_thread, after=after, limit=1)
+            blob = (
+                await self.store.blob(begun[0].policy) if isinstance(begun[0], RunStarted) else None
+            )
+            policy = policy if blob is None else _policy.decode(blob)
+        settings = await self.store.settings(thread.parent_thread)
+        rules = msgspec.convert(settings.get(RULES_SETTING, ()), tuple[Rule, ...])
+        return msgspec.structs.replace(policy, rules=(*rules, *policy.rules))
 
     async def _model(
         self,
@@ -172,7 +205,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             return wanted.model or wanted.started.model_id
         asked = wanted.send.model if wanted.send is not None else None
         if kind is not None:
-            return asked or kind.model or self.blueprint.model or agent.model
+            asked = asked or kind.model
         chosen = state.models.get(mode.id)
         return asked or chosen or mode.model or agent.model or self.blueprint.model
 
@@ -190,6 +223,29 @@ def _context_values(wanted: Wanted) -> dict[str, object]:
     return wanted.started.context if wanted.started is not None else {}
 
 
+def _stop_when(kind: Subagent | None) -> Callable[[RunState], bool] | None:
+    """What ends the runs of a kind, over the state of a run."""
+    if kind is None or kind.stop_when is None:
+        return None
+    enough = kind.stop_when
+
+    def look(run: RunState) -> bool:
+        assert run.last is not None
+        return enough(
+            StepView(
+                step=run.steps,
+                text=run.last.text,
+                calls=tuple((call.tool, call.args) for call in run.last.calls),
+                results=tuple(c.result.result for c in run.calls if c.result is not None),
+                tool_calls=run.tool_calls,
+                usage=run.usage,
+                cost_usd=run.cost_usd,
+            )
+        )
+
+    return look
+
+
 def _surface(tools: list[Tool], tuning: Tuning) -> list[Tool]:
     """The tools that a model of this kind is offered."""
     if tuning.tools == "all":
@@ -202,14 +258,6 @@ def _limits(harness: Limits, agent: Limits | None, tuning: Tuning) -> Limits:
     if tuning.max_steps is None:
         return limits
     return limits.within(Limits(max_steps=tuning.max_steps))
-
-
-def _for_depth(policy: Policy, state: ThreadState) -> Policy:
-    """A child's calls are decided within its parent's policy, one level deeper."""
-    depth = state.thread.depth if state.thread is not None else 0
-    for _ in range(depth - policy.depth):
-        policy = child_policy(policy, policy)
-    return policy
 
 
 def _count(text: str, model_id: str) -> int:

@@ -11,7 +11,7 @@ import msgspec
 from bridle.errors import ToolError
 from bridle.gate.bracket import Bracket
 from bridle.gate.decide import failure
-from bridle.ports.tools import CallScope, Outcome, Recorded, Suspended, Toolbox
+from bridle.ports.tools import CallScope, Outcome, Recorded, Settled, Suspended, Toolbox
 from bridle.tools.output import bound
 from bridle.types.base import Fixed
 from bridle.types.events import Event, ToolReturned
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
     from bridle.ports.snapshots import Snapshots
+    from bridle.ports.store import Append
 
 DEFAULT_TIMEOUT = 600.0
 log = logging.getLogger("bridle.gate")
@@ -36,7 +37,7 @@ class Runner(Fixed, frozen=True, kw_only=True):
     snapshots: Snapshots | None = None
     timeout: float = DEFAULT_TIMEOUT
 
-    async def run(self, state: CallState, scope: CallScope) -> tuple[Event, ...] | Suspended:
+    async def run(self, state: CallState, scope: CallScope) -> Settled | Suspended:
         """Run a call to its one outcome: the events that settle it, its result last."""
         began = self.clock.now()
         bracket = Bracket(self.snapshots, state.facts)
@@ -46,11 +47,13 @@ class Runner(Fixed, frozen=True, kw_only=True):
         if isinstance(outcome, Suspended):
             return outcome
         events: tuple[Event, ...] = checkpoint
+        appends: tuple[Append, ...] = ()
         if isinstance(outcome, Recorded):
             emitted = (
                 msgspec.structs.replace(event, run_id=scope.run_id) for event in outcome.events
             )
             events = (*events, *emitted)
+            appends = outcome.appends
             outcome = outcome.outcome
         took = int((self.clock.now() - began) * 1000)
         text, artefact = await bound(outcome.text, self.artefacts)
@@ -67,7 +70,7 @@ class Runner(Fixed, frozen=True, kw_only=True):
             artefact=artefact,
             images=outcome.images if isinstance(outcome, Done) else (),
         )
-        return (*events, returned)
+        return Settled(events=(*events, returned), appends=appends)
 
     async def _outcome(self, state: CallState, scope: CallScope) -> Outcome:
         seconds = self.timeout if state.facts.timeout is None else state.facts.timeout

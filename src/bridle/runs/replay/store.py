@@ -20,6 +20,7 @@ from bridle.types.events import (
     ErrorRaised,
     Event,
     MessageEnded,
+    SubagentStarted,
     TasksUpdated,
     ToolReturned,
     encode_event,
@@ -171,6 +172,8 @@ def is_result(event: Event | None) -> bool:
         case MessageEnded():
             return event.message.role == "assistant"
         case BudgetSettled() | CheckStarted() | CheckEnded() | TasksUpdated() | CheckpointTaken():
+            return True
+        case SubagentStarted():
             return True
         case _:
             return False

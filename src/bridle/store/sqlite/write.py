@@ -17,6 +17,8 @@ from bridle.types.events import (
     Event,
     InputAdmitted,
     SettingsChanged,
+    SubagentToolEnded,
+    SubagentToolStarted,
     ThreadCreated,
     decode_event,
     encode_event,
@@ -129,7 +131,7 @@ def _stamp(event: Event, thread_id: str, seq: int, at: str) -> DurableEvent:
 
 
 def _known(db: sqlite3.Connection, thread_id: str, event: Event) -> bool:
-    """An input that was admitted before, or a setting that has the value already."""
+    """What changes nothing: an input admitted before, a setting as it is, news for an ended run."""
     if isinstance(event, InputAdmitted):
         found = db.execute("select 1 from inbox where input_id = ?", (event.input_id,)).fetchone()
         return found is not None
@@ -139,6 +141,9 @@ def _known(db: sqlite3.Connection, thread_id: str, event: Event) -> bool:
             (thread_id, event.key),
         ).fetchone()
         return found is not None and found[0] == _json.encode(event.value).decode()
+    if isinstance(event, SubagentToolStarted | SubagentToolEnded):  # a run ends with its end
+        found = db.execute("select status from runs where run_id = ?", (event.run_id,)).fetchone()
+        return found is None or found[0] == "ended"
     return False
 
 

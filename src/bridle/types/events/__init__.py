@@ -7,6 +7,7 @@ from bridle.types.events.files import CheckpointTaken, ConversationRewound, File
 from bridle.types.events.live import (
     MessageDelta,
     ShellOutput,
+    SubagentTextDelta,
     ToolInputDelta,
     ToolInputEnded,
     ToolInputStarted,
@@ -67,6 +68,8 @@ from bridle.types.events.tool import (
     PermissionDecided,
     SubagentEnded,
     SubagentStarted,
+    SubagentToolEnded,
+    SubagentToolStarted,
     ToolCalled,
     ToolReturned,
 )
@@ -106,6 +109,8 @@ DurableEvent = (
     | ToolReturned
     | SubagentStarted
     | SubagentEnded
+    | SubagentToolStarted
+    | SubagentToolEnded
     | CheckpointTaken
     | FilesRestored
     | ConversationRewound
@@ -122,7 +127,13 @@ DurableEvent = (
     | SubagentModelChanged
 )
 AnyLiveEvent = (
-    MessageDelta | ToolInputStarted | ToolInputDelta | ToolInputEnded | ToolProgress | ShellOutput
+    MessageDelta
+    | SubagentTextDelta
+    | ToolInputStarted
+    | ToolInputDelta
+    | ToolInputEnded
+    | ToolProgress
+    | ShellOutput
 )
 AnyEvent = DurableEvent | AnyLiveEvent
 
@@ -189,6 +200,9 @@ __all__ = [
     "SubagentEnded",
     "SubagentModelChanged",
     "SubagentStarted",
+    "SubagentTextDelta",
+    "SubagentToolEnded",
+    "SubagentToolStarted",
     "TasksUpdated",
     "TextRetracted",
     "ThreadChanged",

@@ -1,0 +1,119 @@
+"""The agents that a harness can start, the tools that start them, and what each may use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from bridle.delegation.coordinator import (
+    COORDINATOR_TOOLS,
+    call_coordinator_tool,
+    coordinator_of,
+)
+from bridle.delegation.fork import fork_agent_tool
+from bridle.delegation.kinds import Subagent, check_workspace_tools
+from bridle.delegation.mailbox import send_message_tool, wait_for_agent_tool
+from bridle.delegation.subagent import subagent_tool
+from bridle.errors import ConfigError, suggest
+from bridle.types.base import Fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from bridle.tools.define import Tool
+    from bridle.types.agents import AgentFacts
+
+DELEGATION_NAMES = (
+    "subagent",
+    "fork_agent",
+    "call_coordinator",
+    "send_message",
+    "wait_for_agent",
+)
+
+_TASK_TOOLS = ("task_write", "task_update", "task_complete", "task_check")
+_NO_TASKS = "the task list belongs to the agent that you were forked from"
+
+
+class Surface(Fixed, frozen=True, kw_only=True):
+    """The tools of one agent: what it is offered, and what the gate lets it use.
+
+    `withheld` are the harness's other tools; `scope` names the only ones that may be used, None
+    for all; `unavailable` are offered, so that requests begin as they did, and cannot run.
+    """
+
+    offered: list[Tool]
+    withheld: list[Tool] = msgspec.field(default_factory=list)
+    scope: tuple[str, ...] | None = None
+    unavailable: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+class Crew(Fixed, frozen=True, kw_only=True):
+    """The kinds of agents and the tools to start them; `workspace` are the workspace's tools."""
+
+    kinds: Mapping[str, Subagent] = msgspec.field(default_factory=dict)
+    tools: Sequence[Tool] = ()
+    workspace: frozenset[str] = frozenset()
+
+    def kind(self, name: str) -> Subagent:
+        """A kind by its id."""
+        if name not in self.kinds:
+            raise ConfigError(suggest(name, self.kinds, what="subagent"))
+        return self.kinds[name]
+
+    def surface(
+        self, tools: list[Tool], facts: AgentFacts | None, removed: Collection[str]
+    ) -> Surface:
+        """What an agent has of the harness's tools."""
+        if facts is None:
+            return Surface(offered=tools)
+        if facts.forked:
+            off = {} if facts.goals else dict.fromkeys(_TASK_TOOLS, _NO_TASKS)
+            return Surface(offered=tools, scope=facts.tools, unavailable=off)
+        offered = tools if facts.kind is None else self._kind_tools(facts.kind, tools, removed)
+        if facts.tools is not None:
+            offered = [tool for tool in offered if tool.name in facts.tools]
+        if offered is tools:
+            return Surface(offered=tools)
+        names = tuple(tool.name for tool in offered)
+        rest = [tool for tool in tools if tool.name not in names]
+        return Surface(offered=offered, withheld=rest, scope=names)
+
+    def _kind_tools(self, name: str, tools: list[Tool], removed: Collection[str]) -> list[Tool]:
+        kind = self.kind(name)
+        if kind.coordinator:
+            return [tool for tool in tools if tool.name in COORDINATOR_TOOLS]
+        own = [tool for tool in kind.tools if tool.name not in removed]
+        known = {tool.name for tool in own}
+        shared = (tool for tool in tools if kind.may_use(tool.name, self.workspace))
+        return [*own, *(tool for tool in shared if tool.name not in known)]
+
+
+def crew_of(
+    kinds: Sequence[Subagent], *, workspace: Sequence[str], disabled: Collection[str]
+) -> Crew:
+    """The crew of a harness; without kinds there is nobody to start, and no tool to do it."""
+    if not kinds:
+        return Crew()
+    check_workspace_tools(kinds, workspace)
+    coordinator = coordinator_of(kinds)
+    known = {kind.id: kind for kind in (*kinds, coordinator)}
+    if not known[coordinator.id].coordinator:
+        raise ConfigError(
+            f"The subagent {coordinator.id!r} has the name of the built-in coordinator; give it "
+            "another one, or coordinator=True."
+        )
+    places = frozenset(workspace)
+    tools = (
+        subagent_tool(kinds, workspace=places),
+        fork_agent_tool(kinds, workspace=places),
+        call_coordinator_tool(kinds),
+        send_message_tool(),
+        wait_for_agent_tool(),
+    )
+    return Crew(
+        kinds=known,
+        tools=tuple(tool for tool in tools if tool.name not in disabled),
+        workspace=places,
+    )
