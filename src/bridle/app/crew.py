@@ -98,8 +98,7 @@ def crew_of(
         return Crew()
     check_workspace_tools(kinds, workspace)
     coordinator = coordinator_of(kinds)
-    known = {kind.id: kind for kind in (*kinds, coordinator)}
-    if not known[coordinator.id].coordinator:
+    if any(kind.id == coordinator.id and not kind.coordinator for kind in kinds):
         raise ConfigError(
             f"The subagent {coordinator.id!r} has the name of the built-in coordinator; give it "
             "another one, or coordinator=True."
@@ -113,7 +112,7 @@ def crew_of(
         wait_for_agent_tool(),
     )
     return Crew(
-        kinds=known,
+        kinds={kind.id: kind for kind in (*kinds, coordinator)},
         tools=tuple(tool for tool in tools if tool.name not in disabled),
         workspace=places,
     )

@@ -5,7 +5,7 @@ All ids follow from the call that starts it, so it begins once, however often th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -84,42 +84,83 @@ def check_room(scope: CallScope, standing: Standing) -> None:
         )
 
 
+class Source(Fixed, frozen=True, kw_only=True):
+    """Where an errand comes from: a call of an agent, or a user (then there is no `call`).
+
+    `seed` is what the ids follow from. `conversation` is what a fork begins with, after `head`.
+    """
+
+    parent: Thread
+    seed: str
+    mode_id: str | None
+    model_id: str | None
+    head: str
+    conversation: Sequence[Message]
+    run_id: str | None = None
+    call_id: str | None = None
+    values: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
 def child_of(errand: Errand, scope: CallScope) -> Child:
-    """The child that does an errand."""
+    """The child that does an errand for a call."""
     standing = standing_of(scope)
     check_room(scope, standing)
     if errand.context:
         check_clonable(standing)
+    parent = Thread(
+        id=scope.thread_id,
+        resource_id=scope.resource_id,
+        harness_id=scope.harness_id,
+        workspace=scope.workspace,
+        depth=scope.depth,
+    )
+    source = Source(
+        parent=parent,
+        seed=scope.call_id,
+        mode_id=standing.mode_id,
+        model_id=standing.model_id,
+        head=standing.head,
+        conversation=conversation(standing, scope.call_id) if errand.context else (),
+        run_id=scope.run_id,
+        call_id=scope.call_id,
+        values=scope.values,
+    )
+    return make_child(errand, source)
+
+
+def make_child(errand: Errand, source: Source) -> Child:
+    """The child that does an errand, with all that it takes over."""
+    parent = source.parent
     facts = AgentFacts(
         name=errand.name,
         how=errand.how,
         kind=errand.kind.id if errand.kind is not None else None,
         role=errand.role,
         capabilities=tuple(errand.capabilities),
-        mode=standing.mode_id,
+        mode=source.mode_id,
         tools=errand.tools,
-        head=standing.head if errand.context else None,
-        cache_key=scope.thread_id if errand.context else None,
+        head=source.head if errand.context else None,
+        cache_key=parent.id if errand.context else None,
         goals=errand.goals,
     )
     thread = Thread(
-        id=derive_id("thr", scope.call_id),
-        resource_id=scope.resource_id,
+        id=derive_id("thr", source.seed),
+        resource_id=parent.resource_id,
         title=f"{errand.name}: {errand.task[:TITLE_LENGTH]}",
-        metadata=_metadata(facts, scope.thread_id),
-        harness_id=scope.harness_id,
-        workspace=scope.workspace,
-        parent_thread=scope.thread_id,
-        parent_run=scope.run_id,
-        parent_call=scope.call_id,
-        depth=scope.depth + 1,
+        metadata=_metadata(facts, parent.id),
+        harness_id=parent.harness_id,
+        workspace=parent.workspace,
+        parent_thread=parent.id,
+        parent_run=source.run_id,
+        parent_call=source.call_id,
+        depth=parent.depth + 1,
         hidden=True,
     )
     send = Send(
-        run_id=derive_id("run", scope.call_id),
+        run_id=derive_id("run", source.seed),
         parts=(Text(_briefing(errand)),),
-        model=errand.model or standing.model_id,
-        context=scope.values,
+        model=errand.model or source.model_id,
+        context=source.values,
         limits=Limits(max_steps=errand.max_steps),
     )
     return Child(
@@ -127,7 +168,7 @@ def child_of(errand: Errand, scope: CallScope) -> Child:
         send=send,
         agent_type=facts.kind or errand.role or errand.how,
         name=errand.name,
-        copies=conversation(standing, scope.call_id) if errand.context else (),
+        copies=source.conversation if errand.context else (),
         forked=errand.context,
         background=errand.background,
         replaces=errand.replaces,
