@@ -53,9 +53,14 @@ def opened() -> Callable[..., Any]:
             yield harness
             for thread in await harness.store.threads(hidden=True):
                 replayed = await replay_thread(harness.store, thread.id)
-                assert replayed.equal, replayed.divergence
+                assert replayed.equal, _why(replayed)
 
     return open_harness
+
+
+def _why(replayed: Any) -> list[Any]:
+    own = [f"{replayed.thread_id}: {replayed.divergence}"] if replayed.divergence else []
+    return [*own, *(why for child in replayed.children for why in _why(child))]
 
 
 async def log_of(harness: Harness, thread_id: str) -> list[Any]:

@@ -318,6 +318,8 @@ class Turn(Moving, kw_only=True):
     async def _park(self, run: RunState) -> None:
         if any(not isinstance(op, Send | Steer | Deliver) for op in self.log.state.inputs.values()):
             return  # an answer or an interrupt came in meanwhile
+        if ended_waits(run, self.log.state.mail):
+            return  # another agent ended or spoke meanwhile
         waiting = tuple(
             ev.Waiting(id=call.pending_id or "", kind=call.pending_kind or "", call_id=call.call.id)
             for call in run.open_calls

@@ -17,6 +17,7 @@ from bridle.delegation.mailbox import send_message_tool, wait_for_agent_tool
 from bridle.delegation.subagent import subagent_tool
 from bridle.errors import ConfigError, suggest
 from bridle.types.base import Fixed
+from bridle.types.permissions import Policy, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -32,6 +33,9 @@ DELEGATION_NAMES = (
     "wait_for_agent",
 )
 
+AGENT, COORDINATOR = "agent", "coordinator"
+"""Layers of scope: what an agent may use, and what binds only a coordinator itself."""
+
 _TASK_TOOLS = ("task_write", "task_update", "task_complete", "task_check")
 _NO_TASKS = "the task list belongs to the agent that you were forked from"
 
@@ -39,14 +43,24 @@ _NO_TASKS = "the task list belongs to the agent that you were forked from"
 class Surface(Fixed, frozen=True, kw_only=True):
     """The tools of one agent: what it is offered, and what the gate lets it use.
 
-    `withheld` are the harness's other tools; `scope` names the only ones that may be used, None
-    for all; `unavailable` are offered, so that requests begin as they did, and cannot run.
+    `withheld` are the harness's other tools; `scope` is what the gate leaves of all, None
+    for everything; `unavailable` are offered, so that requests begin as they did, and cannot run.
     """
 
     offered: list[Tool]
     withheld: list[Tool] = msgspec.field(default_factory=list)
-    scope: tuple[str, ...] | None = None
+    scope: Scope | None = None
     unavailable: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+def bound_of(policy: Policy) -> Policy:
+    """What a policy leaves to the agents that are started under it.
+
+    A coordinator has no tools but those to delegate with; those who work for it are bound by what
+    binds whoever called it.
+    """
+    left = tuple(scope for scope in policy.scope if scope.layer != COORDINATOR)
+    return msgspec.structs.replace(policy, scope=left)
 
 
 class Crew(Fixed, frozen=True, kw_only=True):
@@ -70,7 +84,8 @@ class Crew(Fixed, frozen=True, kw_only=True):
             return Surface(offered=tools)
         if facts.forked:
             off = {} if facts.goals else dict.fromkeys(_TASK_TOOLS, _NO_TASKS)
-            return Surface(offered=tools, scope=facts.tools, unavailable=off)
+            scope = None if facts.tools is None else Scope(layer=AGENT, tools=facts.tools)
+            return Surface(offered=tools, scope=scope, unavailable=off)
         offered = tools if facts.kind is None else self._kind_tools(facts.kind, tools, removed)
         if facts.tools is not None:
             offered = [tool for tool in offered if tool.name in facts.tools]
@@ -78,7 +93,8 @@ class Crew(Fixed, frozen=True, kw_only=True):
             return Surface(offered=tools)
         names = tuple(tool.name for tool in offered)
         rest = [tool for tool in tools if tool.name not in names]
-        return Surface(offered=offered, withheld=rest, scope=names)
+        layer = COORDINATOR if facts.kind and self.kind(facts.kind).coordinator else AGENT
+        return Surface(offered=offered, withheld=rest, scope=Scope(layer=layer, tools=names))
 
     def _kind_tools(self, name: str, tools: list[Tool], removed: Collection[str]) -> list[Tool]:
         kind = self.kind(name)

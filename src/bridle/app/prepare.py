@@ -13,6 +13,7 @@ import msgspec
 
 from bridle.agent.budget import LedgerBudget
 from bridle.agent.setup import RequestHead, RunSetup, Wanted
+from bridle.app.crew import bound_of
 from bridle.app.guard import GuardedModel
 from bridle.errors import ConfigError
 from bridle.gate.decide import Decider
@@ -134,17 +135,13 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             history=tuning.history,
         )
 
-    async def _policy(
-        self, state: ThreadState, wanted: Wanted, scope: tuple[str, ...] | None
-    ) -> Policy:
+    async def _policy(self, state: ThreadState, wanted: Wanted, scope: Scope | None) -> Policy:
         """The rules of a run: those of its parent's run, and within them its own."""
         today = self.blueprint.policy
         if wanted.started is None:
             own = today
             if scope is not None:
-                own = msgspec.structs.replace(
-                    own, scope=(*own.scope, Scope(layer="agent", tools=scope))
-                )
+                own = msgspec.structs.replace(own, scope=(*own.scope, scope))
             above = await self._above(state.thread)
             return own if above is None else child_policy(above, own)
         blob = await self.store.blob(wanted.started.policy)
@@ -172,7 +169,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             policy = policy if blob is None else _policy.decode(blob)
         settings = await self.store.settings(thread.parent_thread)
         rules = msgspec.convert(settings.get(RULES_SETTING, ()), tuple[Rule, ...])
-        return msgspec.structs.replace(policy, rules=(*rules, *policy.rules))
+        return bound_of(msgspec.structs.replace(policy, rules=(*rules, *policy.rules)))
 
     async def _model(
         self,
