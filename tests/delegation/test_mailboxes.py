@@ -110,7 +110,8 @@ def all_heard(request: Any) -> list[str]:
     for message in request.messages:
         if message.role == "tool":
             for part in message.parts:
-                told += [item["text"] for item in json.loads(part.text).get("messages", [])]
+                found = json.loads(part.text) if part.text.startswith("{") else {}
+                told += [item["text"] for item in found.get("messages", [])]
         elif message.text.startswith("Message from agent"):
             told.append(message.text.partition("\n")[2])
     return told
