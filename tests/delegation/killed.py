@@ -29,12 +29,16 @@ WORKERS = ("ann", "bob")
 
 
 def main_part(request: Any) -> Any:
-    if request.step == 1:
+    if request.step == 1 and len(request.messages) == 1:
         return [fork(name, "coder") for name in WORKERS]
     if request.step == 2:
         return [calls("send_message", to="role:coder", text=text) for text in TEXTS]
     if '"running"' in str(request.messages[-1].parts) or request.step == 3:
         return calls("wait_for_agent", timeout=60)
+    if "You are a fork" in request.messages[-1].text:
+        return says("forked")
+    if "forked" not in str(request.messages[-1].parts):
+        return calls("subagent", agent_type="heir", task="Sum it up")
     return says("end")
 
 
@@ -62,7 +66,10 @@ async def work(directory: Path, kill: Kill | None, out: Path) -> None:
         id="t",
         store=store,
         agent=Agent("main"),
-        subagents=[Subagent("coder", instructions="coder", tools=[act], allowed_tools=tools)],
+        subagents=[
+            Subagent("coder", instructions="coder", tools=[act], allowed_tools=tools),
+            Subagent("heir", forked=True),
+        ],
         permissions=Rules(profile="yolo"),
         model="test/cast",
         resolve_model=lambda _id: Cast(main=main_part, coder=coder_part),

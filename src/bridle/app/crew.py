@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bridle.delegation.coordinator import (
-    COORDINATOR_TOOLS,
-    call_coordinator_tool,
-    coordinator_of,
-)
-from bridle.delegation.fork import fork_agent_tool
-from bridle.delegation.kinds import Subagent, check_workspace_tools
-from bridle.delegation.mailbox import send_message_tool, wait_for_agent_tool
-from bridle.delegation.subagent import subagent_tool
+from bridle.delegation.kinds import COORDINATOR_TOOLS, Subagent, check_workspace_tools
 from bridle.errors import ConfigError, suggest
 from bridle.types.base import Fixed
 from bridle.types.permissions import Policy, Scope
@@ -112,6 +104,11 @@ def crew_of(
     """The crew of a harness; without kinds there is nobody to start, and no tool to do it."""
     if not kinds:
         return Crew()
+    from bridle.delegation.coordinator import call_coordinator_tool, coordinator_of
+    from bridle.delegation.fork import fork_agent_tool
+    from bridle.delegation.mailbox import send_message_tool, wait_for_agent_tool
+    from bridle.delegation.subagent import subagent_tool
+
     check_workspace_tools(kinds, workspace)
     coordinator = coordinator_of(kinds)
     if any(kind.id == coordinator.id and not kind.coordinator for kind in kinds):

@@ -15,8 +15,6 @@ from bridle.tools.define import Tool, ToolContext, tool
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COORDINATOR_TOOLS = ("fork_agent", "send_message", "wait_for_agent")
-
 INSTRUCTIONS = """\
 You coordinate. You never do the work yourself: you have no tools but those that start agents, \
 speak to them and wait for them.

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from bridle.tools.define import Tool
     from bridle.types.agents import StepView
 
+COORDINATOR_TOOLS = ("fork_agent", "send_message", "wait_for_agent")
+"""All that a coordinator has."""
+
 
 class Subagent(Fixed, frozen=True):
     """A kind of agent that work can be given to.

@@ -72,7 +72,7 @@ async def delegate(
     errand = Errand(
         task=task,
         how="subagent",
-        name=unused(kind.id, taken),
+        name=unused(_own_name(kind, scope), taken),
         kind=kind,
         model=None if context else chosen_model(kind, model, scope),
         role=kind.id,
@@ -87,6 +87,18 @@ async def delegate(
         payload={"task": task, "agent_type": kind.id},
         child=child_of(errand, scope),
     )
+
+
+def _own_name(kind: Subagent, scope: CallScope) -> str:
+    """The kind's id, with a number where one answer starts several: they begin at once."""
+    answer = standing_of(scope).messages[-1:]
+    alike = [
+        call.id
+        for message in answer
+        for call in message.calls
+        if call.args.get("agent_type") == kind.id
+    ]
+    return f"{kind.id}-{alike.index(scope.call_id) + 1}" if len(alike) > 1 else kind.id
 
 
 def chosen_model(kind: Subagent, asked: str | None, scope: CallScope) -> str | None:

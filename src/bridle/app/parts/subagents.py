@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from bridle.agent.directory import agents_of
 from bridle.app.results import RunResult, result_of
-from bridle.delegation.detached import detached_child
-from bridle.delegation.errand import unused
-from bridle.delegation.fork import inherited
 from bridle.errors import ConfigError, suggest
 from bridle.journal.children import beginning
 from bridle.ports.store import Batch
@@ -81,6 +78,10 @@ class SessionSubagents:
         `type` is a kind of subagent, None for one like the session's own. It works within the
         session's rules, has limits of its own and goes on when the session's runs end.
         """
+        from bridle.delegation.detached import detached_child
+        from bridle.delegation.errand import unused
+        from bridle.delegation.fork import inherited
+
         blueprint = self._attachment.engine.blueprint
         thread = self._attachment.thread
         kind = blueprint.crew.kind(type) if type is not None else None

@@ -1,0 +1,134 @@
+"""What holds for agents that work beside their parent: rules, ends, records, the display."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from bridle import Rules, Subagent, tool
+from bridle.runs.tree import read_tree
+from bridle.runs.verify import verify
+from bridle.store.artefacts import MemoryArtefacts
+from bridle.testing import calls, says
+from delegation.conftest import Cast, log_of
+from delegation.test_mailboxes import KINDS, fork
+
+
+@tool(category="read", read_only=True)
+async def hang() -> str:
+    """Never come back."""
+    await anyio.sleep_forever()
+    return ""
+
+
+@tool(category="read", read_only=True)
+def look() -> str:
+    """Look."""
+    return "seen"
+
+
+@pytest.mark.parametrize("effect", ["deny", "ask", "allow"])
+@pytest.mark.parametrize("name", ["fork_agent", "send_message", "wait_for_agent", "subagent"])
+async def test_written_rules_hold_for_the_tools_of_delegation(
+    opened: Any, name: str, effect: str
+) -> None:
+    args = {
+        "fork_agent": {"task": "t", "agent_type": "coder"},
+        "send_message": {"to": "nobody", "text": "t"},
+        "wait_for_agent": {},
+        "subagent": {"task": "t", "agent_type": "coder"},
+    }
+    model = Cast(main=[calls(name, **args[name]), says("end")], coder=lambda _r: says("done"))
+    rules = Rules(tools={name: effect})
+    async with opened(model, subagents=KINDS, permissions=rules) as harness:
+        session = await harness.session()
+        result = await session.send("go")
+        decided = [
+            e for e in await log_of(harness, session.thread_id) if e.type == "permission_decided"
+        ]
+        await session.abort()
+    assert [e.effect for e in decided] == [effect]
+    assert (result.reason == "awaiting") is (effect == "ask")
+
+
+async def test_an_abort_ends_the_agents_in_the_background_too(opened: Any) -> None:
+    model = Cast(
+        main=[[fork("a", "slow"), fork("b", "slow")], calls("wait_for_agent", timeout=60)],
+        slow=[calls("hang")],
+    )
+    kind = Subagent("slow", instructions="slow", tools=[hang])
+    async with opened(model, subagents=[kind]) as harness:
+        session = await harness.session()
+        async with anyio.create_task_group() as tasks:
+            run = session.start("go")
+            await run.begin()
+
+            async def stop() -> None:
+                while len(model.sent("slow")) < 2:
+                    await anyio.sleep(0.01)
+                await session.abort()
+
+            tasks.start_soon(stop)
+            with anyio.fail_after(30):
+                result = await run
+        below = await harness.store.children(session.thread_id)
+        runs = [(await harness.store.runs(thread_id=name))[0] for name in below]
+    assert result.reason == "user_interrupt"
+    assert [run.reason for run in runs] == ["user_interrupt"] * 2
+
+
+async def test_a_run_that_does_not_wait_ends_its_agents_and_its_log_ends_with_its_end(
+    opened: Any,
+) -> None:
+    model = Cast(main=[fork("a", "slow"), says("I do not wait")], slow=[calls("hang")])
+    kind = Subagent("slow", instructions="slow", tools=[hang])
+    async with opened(model, subagents=[kind]) as harness:
+        session = await harness.session()
+        result = await session.send("go")
+        await harness._open().dispatcher.rested(session.thread_id)
+        child = (await harness.store.children(session.thread_id))[0]
+        runs = await harness.store.runs(thread_id=child)
+        events = [e for e in await log_of(harness, session.thread_id) if e.run_id == result.run_id]
+        artefacts = MemoryArtefacts()
+        tree = await read_tree(
+            harness.store, session.thread_id, run_id=result.run_id, artefacts=artefacts
+        )
+        problems = verify(tree).problems
+    assert result.reason == "end_turn"
+    assert [run.status for run in runs] in (["ended"], [])
+    assert events[-1].type == "agent_end"
+    assert list(problems) == []
+
+
+async def test_the_display_shows_what_agents_do(opened: Any) -> None:
+    model = Cast(
+        main=[fork("a", "kid"), calls("wait_for_agent", timeout=30), says("end")],
+        kid=[calls("look"), says("all is well")],
+    )
+    kind = Subagent("kid", instructions="kid", tools=[look])
+    async with opened(model, subagents=[kind]) as harness:
+        session = await harness.session()
+        texts: list[str] = []
+        session.events.subscribe(
+            lambda event: texts.append(event.delta) if event.type == "subagent_text_delta" else None
+        )
+        await session.send("go")
+        (shown,) = session.display.subagents
+    assert (shown.agent_type, shown.status, shown.result) == ("kid", "completed", "all is well")
+    assert [(one.tool, one.status) for one in shown.tools] == [("look", "completed")]
+    assert "".join(texts) == "all is well"
+    assert shown.text == "all is well"
+
+
+async def test_parallel_subagents_of_one_kind_have_names_of_their_own(opened: Any) -> None:
+    batch = [calls("subagent", agent_type="coder", task=str(n)) for n in range(3)]
+    model = Cast(main=[batch, batch[0], says("end")], coder=lambda _r: says("done"))
+    async with opened(model, subagents=KINDS) as harness:
+        session = await harness.session()
+        await session.send("go")
+        begun = [e for e in await log_of(harness, session.thread_id) if e.type == "subagent_start"]
+        listed = [one.name for one in await session.subagents.list()]
+    assert [e.name for e in begun] == ["coder-1", "coder-2", "coder-3", "coder"]
+    assert sorted(listed) == ["coder", "coder-1", "coder-2", "coder-3", "main"]
