@@ -167,3 +167,15 @@ async def test_a_harness_can_have_a_coordinator_of_its_own(opened: Any) -> None:
     (request,) = models["x/large"].requests
     assert request.system == "chief"
     assert [spec.name for spec in request.tools] == ["fork_agent", "send_message", "wait_for_agent"]
+
+
+async def test_a_coordinator_s_own_context_is_not_inherited(opened: Any) -> None:
+    ask = calls("call_coordinator", task="t")
+    tries = [calls("fork_agent", task="t", type="fork"), says("no")]
+    model = Cast(**{"main": [ask, says("end")], INSTRUCTIONS: tries})
+    async with opened(model, subagents=[worker_kind()]) as harness:
+        session = await harness.session()
+        await session.send("go")
+        child = (await harness.store.children(session.thread_id))[0]
+        (refused,) = results(await log_of(harness, child))
+    assert refused.kind == "cannot_fork"

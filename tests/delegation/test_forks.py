@@ -323,3 +323,37 @@ async def test_a_child_works_in_the_mode_of_its_parent(opened: Any) -> None:
         result = await session.send("go")
     assert result.text == "ok"
     assert {request.system for request in model.requests} == {"build"}
+
+
+async def test_a_fork_begins_as_its_parent_does_where_only_the_newest_messages_are_sent(
+    opened: Any,
+) -> None:
+    script = [calls("look", name=str(n)) for n in range(4)]
+
+    def main(request: Any) -> Any:
+        if "You are a fork" in request.messages[-1].text:
+            return says("forked")
+        return [*script, ASK, says("the end")][request.step - 1]
+
+    model = Cast(main=main)
+    async with opened(
+        model,
+        agent_tools=[look],
+        subagents=[Subagent("kid", forked=True)],
+        tuning=lambda _id: Tuning(history=3),
+    ) as harness:
+        session = await harness.session()
+        await session.send("one")
+        model.parts["main"] = lambda r: (
+            says("forked")
+            if "You are a fork" in r.messages[-1].text
+            else [ASK, says("end")][r.step - 1]
+        )
+        await session.send("two")
+    (fork,) = [r for r in model.requests[-3:] if "You are a fork" in r.messages[-1].text]
+    parent = model.requests[model.requests.index(fork) - 1]
+    assert len(parent.messages) < 8, "not all of the conversation"
+    assert [m.parts for m in fork.messages[: len(parent.messages)]] == [
+        m.parts for m in parent.messages
+    ]
+    assert fork.cache_key == parent.cache_key

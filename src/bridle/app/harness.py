@@ -167,7 +167,7 @@ class Harness:
 
     def pause(self) -> None:
         """Rest at the next safe boundary; open runs can be resumed, here or elsewhere."""
-        self._open().dispatcher.drain.pause()
+        self._open().dispatcher.pause()
 
     async def destroy(self) -> None:
         """End what still runs, with an outcome, and close the store."""

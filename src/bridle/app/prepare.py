@@ -94,7 +94,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             ),
             budget=LedgerBudget(store=self.store, clock=self.clock),
             limits=limits,
-            checks=None if kind is not None else blueprint.checks,
+            checks=blueprint.checks if facts_of(state.thread) is None else None,
             mode_id=mode.id,
             concurrency=msgspec.structs.replace(
                 blueprint.concurrency, children=limits.max_parallel

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from bridle.delegation.coordinator import coordinator_of
 from bridle.delegation.errand import Errand, child_of, named_kind, standing_of, unused
 from bridle.delegation.subagent import check_fork, chosen_model, listing
 from bridle.errors import ToolError, suggest
@@ -61,6 +62,7 @@ def inherited(
 def fork_agent_tool(kinds: Sequence[Subagent], *, workspace: Collection[str] = ()) -> Tool:
     """Build the tool that starts agents in the background."""
     by_id = {kind.id: kind for kind in kinds if not kind.coordinator}
+    coordinator = coordinator_of(kinds).id
 
     @tool(
         name="fork_agent",
@@ -98,6 +100,12 @@ def fork_agent_tool(kinds: Sequence[Subagent], *, workspace: Collection[str] = (
         kind = named_kind(by_id, agent_type) if agent_type is not None else None
         takes = inherited(type, context=inherit_context, tools=inherit_tools, goals=inherit_goals)
         standing = standing_of(scope)
+        if takes.context and standing.facts is not None and standing.facts.kind == coordinator:
+            raise ToolError(
+                "A coordinator has no work of its own that an agent could go on with.",
+                hint='Start it with type="spawn" and a task that says all that it must know.',
+                kind="cannot_fork",
+            )
         old = _replaced(standing, replaces) if replaces is not None else None
         taken = {one.name for one in await standing.agents()}
         errand = Errand(

@@ -102,7 +102,8 @@ async def _awaited(
     if until == "message":
         agents = await standing.agents()
         found = [one.id for name in names for one in resolve(parse_address(name), agents, sender)]
-        return {"calls": [], "agents": found}
+        mine = [c for c, helper in helpers.items() if helper.started.child_thread_id in found]
+        return {"calls": mine, "agents": found}
     by_name = {helper.started.name: name for name, helper in helpers.items()}
     by_name |= {helper.started.child_thread_id: name for name, helper in helpers.items()}
     for name in names:

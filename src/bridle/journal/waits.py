@@ -54,9 +54,9 @@ def ended_waits(
 
 
 def is_over(payload: Mapping[str, Any], helpers: Mapping[str, Helper]) -> bool:
-    """Whether the agents that a wait is for have ended."""
-    if payload["until"] == "message":
-        return False
+    """Whether the agents that a wait is for have ended; then nobody is left who could speak."""
+    if payload["until"] == "message" and len(payload["calls"]) < max(1, len(payload["agents"])):
+        return False  # somebody may speak whose end is not known here
     over = [helpers[name].ended is not None for name in payload["calls"]]
     return any(over) if payload["until"] == "any" else all(over)
 

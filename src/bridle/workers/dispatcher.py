@@ -125,7 +125,17 @@ class Dispatcher(Moving, kw_only=True):
             return True
         assert self._timers is not None
         timed = any(self.roots.get(name) == root for name in self._timers.threads)
-        return timed and not any(self.roots.get(name) == root for name in self._asking)
+        return (
+            timed
+            and not self.drain.paused
+            and not any(self.roots.get(name) == root for name in self._asking)
+        )
+
+    def pause(self) -> None:
+        """Let every drain rest at its next safe boundary; timers are not waited for any more."""
+        self.drain.pause()
+        for root in set(self.roots.values()):
+            self._stir(root)
 
     async def rested(self, root: str) -> None:
         """Wait until nothing of a tree is being drained."""

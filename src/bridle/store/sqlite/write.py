@@ -49,7 +49,8 @@ def commit(db: sqlite3.Connection, batch: Batch, at: str) -> tuple[DurableEvent,
         _reserve(db, batch.reserve)
     stamped: list[DurableEvent] = []
     for append in batch.appends:
-        stamped.extend(_append(db, _bound(db, append, batch), at))
+        beside = append is not batch.appends[0]
+        stamped.extend(_append(db, _bound(db, append, batch), at, beside=beside))
     return tuple(stamped)
 
 
@@ -71,7 +72,8 @@ def _bound(db: sqlite3.Connection, append: Append, batch: Batch) -> Append:
     return msgspec.structs.replace(append, events=(bound, *append.events[1:]))
 
 
-def _append(db: sqlite3.Connection, append: Append, at: str) -> list[DurableEvent]:
+def _append(db: sqlite3.Connection, append: Append, at: str, *, beside: bool) -> list[DurableEvent]:
+    """Append to one log; what is told `beside` it to a thread that is deleted is dropped."""
     row = db.execute(
         "select head_seq, head_hash, lease_epoch, deleted from threads where id = ?",
         (append.thread_id,),
@@ -86,6 +88,8 @@ def _append(db: sqlite3.Connection, append: Append, at: str) -> list[DurableEven
         raise LeaseLost(f"Thread {append.thread_id} is drained by another owner (epoch {epoch}).")
     if append.expect is not None and append.expect != seq:
         raise HeadMoved(f"Thread {append.thread_id} is at event {seq}, not {append.expect}.")
+    if deleted and beside:
+        return []
     if deleted:
         raise StoreError(f"Thread {append.thread_id} is deleted.")
     stamped: list[DurableEvent] = []
