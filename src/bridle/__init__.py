@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bridle.types.agents import SubagentMeta, parse_subagent_meta
     from bridle.types.limits import Limits
     from bridle.types.permissions import Rules
+    from bridle.types.secrets import Secret
 
 _HOMES = {
     "Agent": "bridle.app.config",
@@ -47,6 +48,7 @@ _HOMES = {
     "ToolContext": "bridle.tools.define",
     "tool": "bridle.tools.define",
     "Limits": "bridle.types.limits",
+    "Secret": "bridle.types.secrets",
 }
 
 __all__ = [
@@ -65,6 +67,7 @@ __all__ = [
     "Run",
     "RunError",
     "RunResult",
+    "Secret",
     "Session",
     "Subagent",
     "SubagentMeta",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,8 +25,17 @@ from support.mortal import Mortal, stranger
 from support.outline import only
 from support.stores import open_store
 
-PRICES = st.builds(
-    Price, input=st.sampled_from([0.0, 1e-6, 3e-6]), output=st.sampled_from([0.0, 5e-6, 1e-4])
+FLAT = st.builds(
+    Price,
+    input=st.sampled_from([0.0, 1e-6, 3e-6]),
+    output=st.sampled_from([0.0, 5e-6, 1e-4]),
+    cached=st.sampled_from([None, 1e-7]),
+    cache_write=st.sampled_from([None, 4e-6]),
+)
+PRICES = FLAT | st.builds(
+    lambda base, tiers: msgspec.structs.replace(base, tiers=tiers),
+    FLAT,
+    st.tuples(st.tuples(st.integers(1, 3000), FLAT)),
 )
 CAPS = st.tuples(st.none() | st.integers(0, 20_000), st.none() | st.sampled_from([0.0, 0.01, 0.3]))
 
@@ -78,7 +88,14 @@ async def test_any_tree_of_parallel_requests_stays_below_every_cap(
                 break
             await check_caps(store, tree)
             await anyio.sleep(0)
-            spent = Spent(reservation=name, tokens=int(room.tokens * used), usd=room.usd * used)
+            usage = Usage(
+                input_tokens=ask.input_tokens,
+                output_tokens=int(room.output_tokens * used),
+                cache_write_tokens=int(ask.input_tokens * used),
+            )
+            usd = ask.price.cost(usage)
+            assert usd <= room.usd + DUST_USD  # a request never costs more than was reserved
+            spent = Spent(reservation=name, tokens=usage.total_tokens, usd=usd)
             await store.commit(Batch(spent=(spent,)))
             made.append(room)
 

@@ -188,8 +188,11 @@ class Threads(RuleBasedStateMachine):
 
     @rule()
     def pause(self) -> None:
-        assert self.harness is not None
-        self.harness.pause()
+        async def rest() -> None:
+            assert self.harness is not None
+            self.harness.pause()
+
+        self.run(rest())
         self.go_on(5)
         self.run(self.close())
         self.run(self.open())

@@ -205,16 +205,6 @@ def test_a_key_variable_that_is_named_must_be_set() -> None:
     assert plan(made).endpoint.api_key == "t"
 
 
-def test_a_key_that_a_config_would_send_elsewhere_is_marked() -> None:
-    elsewhere = {"openai": {"base_url": "https://elsewhere.example/v1"}}
-    models = registry({"OPENAI_API_KEY": "k"}, providers=elsewhere)
-    assert models.endpoints.of("openai").key_leaves_home
-    by_env = registry({"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://e.example/v1"})
-    assert not by_env.endpoints.of("openai").key_leaves_home
-    own = {"openai": {"base_url": "https://elsewhere.example/v1", "api_key": "theirs"}}
-    assert not registry(providers=own).endpoints.of("openai").key_leaves_home
-
-
 def test_a_base_url_of_the_policy_goes_to_one_provider() -> None:
     config = with_base_url({"groq": ProviderConfig(wire="chat")}, "openai", "http://x/v1")
     models = registry(providers=config)

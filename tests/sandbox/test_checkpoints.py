@@ -468,3 +468,15 @@ def test_any_change_can_be_taken_back(
         assert content(root) == end
 
     anyio.run(scenario)
+
+
+async def test_a_snapshot_never_holds_its_own_store(root: Path) -> None:
+    state = root / "our [state]" / "b*"
+    points = over(root, state)
+    (root / "a.txt").write_text("one")
+    before = await points.snapshot()
+    (state / "bridle.db").write_text("ours")
+    (root / "a.txt").write_text("two")
+    after = await points.snapshot()
+    assert [change.path for change in await points.diff(before, after)] == ["a.txt"]
+    assert await points.snapshot() == after  # taking it changed nothing

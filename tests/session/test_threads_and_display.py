@@ -145,7 +145,7 @@ async def test_answers_with_a_form(opened, model):
     class Answer(msgspec.Struct):
         n: int
 
-    model.plays(says('{"n": 3}'), says("no json"))
+    model.plays(says('{"n": 3}'), says("no json"), says("nor now"))
     async with opened(agent=Agent("x", output=Answer)) as harness:
         session = await harness.session()
         assert (await session.send("go")).output == Answer(3)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import secrets
 import shutil
 import signal
 import sqlite3
@@ -100,16 +101,12 @@ EXPECTED = [
 
 
 def make_tool(directory: Path, effect: str, acted: Callable[[], None]) -> Any:
-    effects = directory / "effects"
-
     @tool(category="execute", effect=effect, concurrency_safe=effect == "safe")  # type: ignore[call-overload]
     async def work(n: int, ctx: ToolContext[Any]) -> str:
         """Do a piece of work."""
-        key = directory / f"key-{ctx.key}"
-        if effect != "keyed" or not key.exists():
-            with effects.open("a") as file:
-                file.write(f"{n}\n")
-            key.touch()
+        # One atomic act: a file of its own, which the same key finds made already.
+        name = ctx.key if effect == "keyed" else secrets.token_hex(8)
+        (directory / f"effect-{n}-{name}").touch()
         acted()
         return f"did {n}"
 
@@ -231,8 +228,7 @@ def survive(effect: str, kill: Kill | float, home: Path) -> Outcome:
 
 def judge(outcome: Outcome, found: dict[str, Any], directory: Path) -> None:
     wrong = outcome.wrong
-    path = directory / "effects"
-    effects = Counter(map(int, path.read_text().split())) if path.exists() else Counter()
+    effects = Counter(int(path.name.split("-")[1]) for path in directory.glob("effect-*"))
     outcome.ambiguous = found["ambiguous"]
     if (found["reason"], found["text"]) != ("end_turn", "all done"):
         wrong.append(f"it ended {found['reason']}: {found['text']}")

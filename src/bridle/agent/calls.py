@@ -9,6 +9,7 @@ import anyio
 import msgspec
 
 from bridle.agent.directory import agents_of
+from bridle.agent.look import Look
 from bridle.gate.batch import runnable
 from bridle.gate.decide import failure
 from bridle.gate.run import ambiguous
@@ -139,6 +140,9 @@ class Calls(Moving, kw_only=True):
             standing=self._standing(run, call),
             progress=progress,
             output=output,
+            owner=str(self.log.lease.owner),
+            started_at=call.started_at,
+            look=Look(log=self.log, setup=self.setup),
         )
 
     def _standing(self, run: RunState, call: CallState) -> Standing | None:

@@ -42,6 +42,11 @@ class RequestHead(msgspec.Struct, frozen=True, kw_only=True):
 class Checks(Protocol):
     """The checks that decide whether a result is verified."""
 
+    @property
+    def max_rounds(self) -> int:
+        """How often failures are sent back to the agent."""
+        ...
+
     async def plan(self, run_id: str) -> tuple[CheckStarted, ...]:
         """Name the checks of a run; none means that none are enabled."""
         ...

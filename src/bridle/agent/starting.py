@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -73,8 +74,10 @@ class Starting(Moving, kw_only=True):
             return
         except BridleError:
             raise
-        except Exception as error:
-            log.warning("Run %s cannot be set up", op.run_id, exc_info=True)
+        except Exception as error:  # noqa: BLE001 - the run still gets its end, with the reason
+            trace = "".join(traceback.format_exception(error))
+            hidden = self.log.journal.redactor.text(trace)
+            log.warning("Run %s cannot be set up\n%s", op.run_id, hidden)
             await self._refuse(op, input_id, f"{type(error).__name__}: {error}")
             return
         head, policy = names(setup)
@@ -95,6 +98,7 @@ class Starting(Moving, kw_only=True):
             depth=thread.depth if thread is not None else 0,
             parent_run_id=parent_run,
             context=op.context,
+            check_rounds=setup.checks.max_rounds if setup.checks is not None else 0,
         )
         account = Account(
             id=op.run_id,
@@ -119,7 +123,8 @@ class Starting(Moving, kw_only=True):
 
     async def _refuse(self, op: Send, input_id: str, why: str) -> None:
         """A run that cannot be set up still has a beginning, a reason and an end."""
-        failure = Failure(type="configuration", message=why)
+        message = self.log.journal.redactor.text(why)
+        failure = Failure(type="configuration", message=message)
         started = ev.RunStarted(
             run_id=op.run_id,
             consumes=(input_id,),
@@ -148,7 +153,8 @@ class Starting(Moving, kw_only=True):
         try:
             setup = await self.prepare(self.log.state, self._wanted(run, present))
         except UserError as error:
-            failure = Failure(type="configuration", message=str(error))
+            message = self.log.journal.redactor.text(str(error))
+            failure = Failure(type="configuration", message=message)
             await self.ending.end(
                 run,
                 Stop("error", failure),

@@ -143,6 +143,7 @@ class Step(Fixed, frozen=True, kw_only=True):
             message_id=name,
             model=self.setup.model_id,
             live=heard_above(self.log.journal.live, self.log.state.thread),
+            redactor=self.log.journal.redactor,
         )
 
     def _recipe(self, run: RunState, room: Room) -> ev.Recipe:
@@ -255,6 +256,7 @@ class Step(Fixed, frozen=True, kw_only=True):
         """Record the failure, and whether the request is made again."""
         events, extra = self._given_up(run, draft)
         attempt = run.failures + 1
+        why = self.log.journal.redactor.text(str(error))
         delay = self.next_delay(error, attempt)
         fallback = self._fallback(run, error) if delay is None else None
         if fallback is not None:
@@ -263,11 +265,11 @@ class Step(Fixed, frozen=True, kw_only=True):
                     run_id=run.run_id,
                     from_model=self.setup.model_id,
                     to_model=fallback,
-                    why=str(error),
+                    why=why,
                 )
             )
         elif delay is None:
-            failure = Failure(type=error.kind, message=str(error), retryable=error.retryable)
+            failure = Failure(type=error.kind, message=why, retryable=error.retryable)
             events.append(
                 ev.ErrorRaised(run_id=run.run_id, error=failure, retryable=error.retryable)
             )
@@ -278,7 +280,7 @@ class Step(Fixed, frozen=True, kw_only=True):
                     model_id=self.setup.model_id,
                     attempt=attempt,
                     delay=delay,
-                    why=str(error),
+                    why=why,
                 )
             )
         with anyio.CancelScope(shield=True):

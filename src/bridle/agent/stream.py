@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 import msgspec
 
 from bridle.errors import ModelError
+from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.ports.model import (
     Answer,
     CallDelta,
@@ -34,6 +35,8 @@ from bridle.types.messages import Message, StopReason
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+
+    from bridle.journal.chunks import Chunks
 
 _decode = msgspec.json.Decoder().decode
 
@@ -69,10 +72,12 @@ class Draft(Moving, kw_only=True):
     message_id: str
     model: str
     live: Callable[[AnyLiveEvent], None]
+    redactor: Redactor = NOTHING_HIDDEN
     parts: list[_Prose | _Call] = msgspec.field(default_factory=list)
     calls: dict[int, _Call] = msgspec.field(default_factory=dict)
     finish: Finish | None = None
     answer: Answer | None = None
+    _showing: dict[str | int, Chunks] = msgspec.field(default_factory=dict)
 
     async def read(self, stream: AsyncIterator[StreamPart]) -> None:
         """Take in a whole stream; raises `ModelError` when it has no end."""
@@ -101,18 +106,20 @@ class Draft(Moving, kw_only=True):
         stop: StopReason = self.finish.stop
         if stop == "end_turn" and self.calls:
             stop = "tool_use"
-        return Message(
+        message = Message(
             id=self.message_id, role="assistant", parts=tuple(parts), model=self.model, stop=stop
         )
+        return self.redactor.value(message)
 
     def cut(self, stop: StopReason) -> Message:
         """What there is of a message that was cut: its text, and no calls."""
         parts = tuple(
             Text(part.text) for part in self.parts if isinstance(part, _Prose) and not part.thinking
         )
-        return Message(
+        message = Message(
             id=self.message_id, role="assistant", parts=parts, model=self.model, stop=stop
         )
+        return self.redactor.value(message)
 
     @property
     def characters(self) -> int:
@@ -135,6 +142,7 @@ class Draft(Moving, kw_only=True):
                 self._grow_call(index, text)
             case Finish():
                 self.finish = part
+                self._show_rest()
                 for position in range(len(self.calls)):
                     self.live(
                         ToolInputEnded(
@@ -179,6 +187,11 @@ class Draft(Moving, kw_only=True):
                 f"The stream continued call {index} that it never began.", kind="protocol"
             )
         call.text.append(text)
+        text = self._shown(index, text)
+        if text:
+            self._tell_input(index, text)
+
+    def _tell_input(self, index: int, text: str) -> None:
         self.live(
             ToolInputDelta(
                 thread_id=self.thread_id,
@@ -188,7 +201,30 @@ class Draft(Moving, kw_only=True):
             )
         )
 
+    def _shown(self, what: str | int, text: str) -> str:
+        """What of a text can be shown now; the beginning of a secret waits for its end."""
+        if what not in self._showing:
+            self._showing[what] = self.redactor.chunks()
+        return self._showing[what].feed(text)
+
+    def _show_rest(self) -> None:
+        """Show what waited, because nothing follows it."""
+        waited, self._showing = self._showing, {}
+        for what, chunks in waited.items():
+            text = chunks.flush()
+            if text and isinstance(what, str):
+                self._publish(text, what)
+            elif text and isinstance(what, int):
+                self._tell_input(what, text)
+
     def _tell(self, text: str, kind: str) -> None:
+        if kind not in self._showing:  # another part begins: the one before it is complete
+            self._show_rest()
+        text = self._shown(kind, text)
+        if text:
+            self._publish(text, kind)
+
+    def _publish(self, text: str, kind: str) -> None:
         self.live(
             MessageDelta(
                 thread_id=self.thread_id,
@@ -201,18 +237,19 @@ class Draft(Moving, kw_only=True):
 
     def _call(self, call: _Call, index: int) -> ToolCall:
         text = "".join(call.text).strip()
+        shown = self.redactor.text(text)[:200]
         args: dict[str, Any] = {}
         invalid: str | None = None
         if text:
             try:
                 decoded = _decode(text)
             except (msgspec.DecodeError, RecursionError) as error:
-                invalid = f"The arguments are not JSON ({error}): {text[:200]}"
+                invalid = f"The arguments are not JSON ({error}): {shown}"
             else:
                 if not isinstance(decoded, dict):
-                    invalid = f"The arguments must be a JSON object, not {text[:200]}"
+                    invalid = f"The arguments must be a JSON object, not {shown}"
                 elif _deeper(text, decoded, DEEPEST):
-                    invalid = f"The arguments are nested deeper than {DEEPEST}: {text[:200]}"
+                    invalid = f"The arguments are nested deeper than {DEEPEST}: {shown}"
                 else:
                     args = decoded
         return ToolCall(

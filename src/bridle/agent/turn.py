@@ -13,6 +13,7 @@ import anyio
 import msgspec
 
 from bridle.agent import steering
+from bridle.agent.again import another_round, reformed
 from bridle.agent.calls import Calls
 from bridle.agent.ending import Ending
 from bridle.agent.starting import Starting
@@ -328,8 +329,19 @@ class Turn(Moving, kw_only=True):
         await self.log.decide(ev.RunPaused(run_id=run.run_id, waiting=waiting))
 
     async def _end(self, run: RunState, setup: RunSetup, stop: Stop) -> None:
+        schema = setup.head.settings.output_schema
+        if schema is not None and stop.reason == "end_turn":
+            formed = reformed(run, schema)
+            if isinstance(formed, tuple) and formed:
+                await self.log.decide(*formed)
+                return
+            stop = formed if isinstance(formed, Stop) else stop
         if stop.reason in NATURAL:
             await self._ending().check(run, setup)
+            again = another_round(run)
+            if again:
+                await self.log.decide(*again)
+                return
         await self._ending().end(run, stop)
         self._runs().setup = None
 

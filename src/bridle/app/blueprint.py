@@ -13,7 +13,9 @@ from bridle.app.crew import Crew, Surface
 from bridle.app.parts.state import StateShape
 from bridle.errors import ConfigError, suggest
 from bridle.gate.batch import Concurrency
+from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.models.packs import Tuning, tune
+from bridle.permissions.safety import in_scope
 from bridle.ports.model import Model
 from bridle.tools.define import Tool
 from bridle.tools.toolset import ToolSet
@@ -23,15 +25,18 @@ from bridle.types.limits import Limits
 
 if TYPE_CHECKING:
     from bridle.agent.setup import Checks
+    from bridle.app.builtin import Catalogue
     from bridle.delegation.kinds import Subagent
     from bridle.gate.decide import Card
     from bridle.journal.state import ThreadState
     from bridle.models.registry import ModelRegistry
     from bridle.ports.snapshots import Snapshots
     from bridle.types.permissions import Policy
+    from bridle.types.secrets import Secret
 
 ResolveModel = Callable[[str], Model | Awaitable[Model]]
-Tools = Sequence[Tool] | Callable[[RequestContext], Sequence[Tool]]
+Tools = Sequence[Tool | str] | Callable[[RequestContext], Sequence[Tool | str]]
+"""Tools, or names of built-in ones."""
 
 
 class Blueprint(Fixed, frozen=True, kw_only=True):
@@ -44,7 +49,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     model: str | None = None
     default_model: Callable[[], str | None] = lambda: None
     tools: Tools = ()
-    builtin: Sequence[Tool] = ()
+    builtin: Catalogue
     subagents: Sequence[Subagent] = ()
     crew: Crew = msgspec.field(default_factory=Crew)
     limits: Limits = msgspec.field(default_factory=Limits)
@@ -57,9 +62,16 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
     model_auth: Callable[[str], Any] | None = None
     use_counts: Mapping[str, int] = msgspec.field(default_factory=dict)
+    secrets: Mapping[str, Secret] = msgspec.field(default_factory=dict)
+    redactor: Redactor = NOTHING_HIDDEN
 
     def __post_init__(self) -> None:
         check_modes(self.modes)
+        agents = [mode.agent for mode in self.modes if isinstance(mode.agent, Agent)]
+        for listed in (self.tools, *(agent.tools for agent in agents)):
+            for given in () if callable(listed) else listed:
+                if isinstance(given, str):
+                    self.builtin.find(given)
 
     @property
     def default_mode(self) -> Mode:
@@ -90,13 +102,16 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     def agent_tools(self, agent: Agent[Any, Any], state: ThreadState) -> list[Tool]:
         """The tools of a mode's agent."""
         tools = self._own_tools(agent, state)
-        known = {*(tool.name for tool in tools), *self.policy.removed}
-        return [*tools, *(tool for tool in self.crew.tools if tool.name not in known)]
+        known = {tool.name for tool in tools}
+        more = (tool for tool in self.crew.tools if in_scope(tool.name, self.policy))
+        return [*tools, *(tool for tool in more if tool.name not in known)]
 
     def surface(self, agent: Agent[Any, Any], state: ThreadState) -> Surface:
         """The tools of the agent that works in a thread, and what the gate leaves of them."""
         tools = self.agent_tools(agent, state)
-        return self.crew.surface(tools, facts_of(state.thread), self.policy.removed)
+        return self.crew.surface(
+            tools, facts_of(state.thread), lambda name: in_scope(name, self.policy)
+        )
 
     def output(self, state: ThreadState) -> Any:
         """The type of the answers in a thread's present mode, where they have one."""
@@ -110,13 +125,17 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         return ToolSet(self.agent_tools(agent, state))
 
     def _own_tools(self, agent: Agent[Any, Any], state: ThreadState) -> list[Tool]:
-        given = self.tools
+        listed = self.tools
         mode = self.mode(state.mode_id)
-        shared = given(self.context(state, mode, {})) if callable(given) else given
+        shared = listed(self.context(state, mode, {})) if callable(listed) else listed
+        enabled = [glob for scope in self.policy.scope for glob in scope.tools or ()]
         tools: dict[str, Tool] = {}
-        for tool in (*agent.tools, *shared, *self.builtin):
+        for given in (
+            *agent.tools, *shared, *self.builtin.offered, *self.builtin.matching(enabled)
+        ):  # fmt: skip
+            tool = self.builtin.find(given) if isinstance(given, str) else given
             tools.setdefault(tool.name, tool)
-        return [tool for tool in tools.values() if tool.name not in self.policy.removed]
+        return [tool for tool in tools.values() if in_scope(tool.name, self.policy)]
 
 
 def check_modes(modes: Sequence[Mode]) -> None:

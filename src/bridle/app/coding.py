@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from bridle.app.config import Agent
 from bridle.app.harness import Harness
+from bridle.app.layers import read_layers
 from bridle.app.models import model_registry
 from bridle.app.paths import state_directory
+from bridle.app.records import open_records
+from bridle.app.stores import store_url
 from bridle.app.trust import require_trust
 from bridle.app.workspace import Workspace
 from bridle.context.environment import environment_facts
-from bridle.context.instructions import load_instructions
+from bridle.context.instructions import Loaded, load_instructions
 from bridle.context.prompt import NO_TOOL, coding_prompt
 from bridle.errors import UserError, suggest
 from bridle.models.choose import choose
 from bridle.models.packs import Tuning, tune
 from bridle.ports.clock import SystemClock
 from bridle.spec.compile import Compiled, compile_spec
-from bridle.spec.load import field_lines, find_spec, load_spec
-from bridle.spec.model import HarnessSpec
+from bridle.spec.load import find_spec
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
 from bridle.types.permissions import PROFILES, Policy, Profile, Rule
@@ -31,7 +34,9 @@ from bridle.types.permissions import PROFILES, Policy, Profile, Rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from bridle.ports.model import Model
+    from bridle.checks.plan import CheckPlan
+    from bridle.spec.layers import Layered
+    from bridle.spec.model import HarnessSpec
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
 
@@ -54,22 +59,36 @@ class RunOptions(Fixed, frozen=True, kw_only=True):
     trust: bool = False
     limits: Limits = msgspec.field(default_factory=Limits)
     checks: bool = True
+    output_schema: dict[str, Any] | None = None
     repair: bool = False
     repair_seconds: float = 60.0
     environ: Mapping[str, str] = msgspec.field(default_factory=lambda: os.environ)
 
 
-def coding_harness(options: RunOptions) -> Harness:
+class Coding(Fixed, frozen=True, kw_only=True):
+    """A harness for a directory, what a user should know of it, and what a failed check means."""
+
+    harness: Harness
+    root: Path
+    said: tuple[str, ...]
+    fail_on_error: bool
+    finds_checks: bool
+
+
+def build_coding(options: RunOptions) -> Coding:
     """Build the harness that a command runs; raises `UserError` with what to do."""
     root = options.cwd.resolve()
     if not root.is_dir():
         raise UserError(f"There is no directory {str(options.cwd)!r}.")
     ruling = read_ruling(options)
     compiled, policy = ruling.compiled, ruling.policy
-    if ruling.path is not None and compiled.providers:
-        require_trust(ruling.path, "where models are reached", given=options.trust)
+    store = _store(options, compiled)
+    for file in ruling.layered.project_files("model_policy.base_url", "model_policy.providers"):
+        require_trust(Path(file), "where models are reached", given=options.trust)
     registry = model_registry(
-        options.environ, providers=compiled.providers, sources={"embedded": embedded_model}
+        options.environ,
+        providers=compiled.providers,
+        records=partial(open_records, store),
     )
     flag = options.model or (EMBEDDED if options.repair and not options.provider else None)
     chosen = choose(registry, flag=flag, provider=options.provider, spec=compiled.model)
@@ -82,38 +101,83 @@ def coding_harness(options: RunOptions) -> Harness:
         readable=policy.readable,
         writable=policy.writable,
     )
-    return Harness(
+    loaded = _loaded(compiled, root)
+    harness = Harness(
         id=compiled.name,
-        agent=Agent(instructions=_instructions(compiled, root, sandbox), name=compiled.name),
+        agent=Agent(
+            instructions=_instructions(compiled, root, sandbox, loaded),
+            name=compiled.name,
+            output=options.output_schema,
+        ),
         model=chosen.id,
         fallbacks=[registry.full_id(name) for name in compiled.fallbacks],
         tuning=_tuning(compiled, chosen.id),
-        store=options.store,
+        store=store,
         resource_id=resource_of(root),
         workspace=workspace if compiled.tools else None,
         workspace_tools=_extra_tools(chosen.id, options),
+        search_url=ruling.spec.tools.search_url,
         permissions=policy,
         limits=compiled.limits.within(options.limits),
-        checks=(compiled.checks or options.repair) and options.checks and compiled.tools,
+        checks=_checks(compiled, options),
         resolve_model=registry.resolve,
+        redact=compiled.redact,
+    )
+    told = (f"instructions: {', '.join(loaded.files)}",) if loaded.files else ()
+    return Coding(
+        harness=harness,
+        root=root,
+        said=(*told, *loaded.notices),
+        fail_on_error=compiled.checks.fail_on_error,
+        finds_checks=_checks(compiled, options) is not None and compiled.checks.find,
     )
 
 
-def _instructions(compiled: Compiled, root: Path, sandbox: str) -> str:
+def unchecked(root: Path) -> str | None:
+    """Why the tests of a project could not be run, where it has some."""
+    from bridle.checks.discover import why_none
+
+    return why_none(root)
+
+
+def store_of(options: RunOptions) -> str | None:
+    """Where a command's runs are kept: by flag, else by the configuration; None by default."""
+    return _store(options, read_ruling(options).compiled)
+
+
+def _store(options: RunOptions, compiled: Compiled) -> str | None:
+    return store_url(options.store) if options.store is not None else compiled.store
+
+
+def _loaded(compiled: Compiled, root: Path) -> Loaded:
+    """The instruction files; a flavor without tools has none unless they are named."""
+    names = compiled.instruction_files
+    if not compiled.tools and names is None:
+        return Loaded()
+    loaded = load_instructions(Path(resource_of(root)), root, names=names)
+    missing = [name for name in names or () if not _reached(name, loaded)]
+    if missing:
+        raise UserError(f"context.instruction_files: there is no {missing[0]!r} in the project.")
+    return loaded
+
+
+def _reached(name: str, loaded: Loaded) -> bool:
+    return any(file == name or file.endswith(f"/{name}") for file in loaded.files)
+
+
+def _instructions(compiled: Compiled, root: Path, sandbox: str, loaded: Loaded) -> str:
     if not compiled.tools:
-        return NO_TOOL
-    loaded = load_instructions(Path(resource_of(root)), root)
+        return f"{NO_TOOL}\n\n{loaded.text}".strip()
     facts = environment_facts(root, now=SystemClock().now(), sandbox=sandbox)
     return coding_prompt(environment=facts, instructions=loaded.text)
 
 
-def embedded_model(name: str) -> Model:
-    """The models that come with the program."""
-    from bridle.repair.model import MODEL_ID, RepairModel
-
-    if f"embedded/{name}" != MODEL_ID:
-        raise UserError(suggest(name, ["repair"], what="embedded model"))
-    return RepairModel()
+def _checks(compiled: Compiled, options: RunOptions) -> CheckPlan | None:
+    """What decides the verdict; `fix` always has it decided."""
+    plan = compiled.checks
+    if not options.checks or not (plan.enabled or options.repair) or not compiled.tools:
+        return None
+    return plan
 
 
 def _extra_tools(
@@ -138,22 +202,27 @@ def _tuning(compiled: Compiled, model_id: str) -> Callable[[str], Tuning]:
 
 
 class Ruling(Fixed, frozen=True, kw_only=True):
-    """A spec as it was read, and what it means; `path` is None where the defaults hold."""
+    """What is written, in all its layers, and what it means; `path` is that of the spec."""
 
     path: Path | None
-    spec: HarnessSpec
+    layered: Layered
     compiled: Compiled
     policy: Policy
+
+    @property
+    def spec(self) -> HarnessSpec:
+        """The spec that the layers come to."""
+        return self.layered.spec
 
 
 def read_ruling(options: RunOptions) -> Ruling:
     """Compile the spec that a command would run with, to the very policy that its gate asks."""
     root = options.cwd.resolve()
     path = options.spec or find_spec(root)
-    spec = HarnessSpec(version=1, name="bridle") if path is None else load_spec(path)
-    at = None if path is None else field_lines(path)
-    compiled = compile_spec(spec, root=str(root), at=at)
-    return Ruling(path=path, spec=spec, compiled=compiled, policy=_policy(compiled.policy, options))
+    layered = read_layers(root, path, options.environ)
+    compiled = compile_spec(layered.spec, root=str(root), at=layered.at)
+    policy = _policy(compiled.policy, options)
+    return Ruling(path=path, layered=layered, compiled=compiled, policy=policy)
 
 
 def _policy(policy: Policy, options: RunOptions) -> Policy:

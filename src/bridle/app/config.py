@@ -24,15 +24,16 @@ Out = TypeVar("Out")
 class Agent(Fixed, Generic[Deps, Out], frozen=True):
     """Who answers: its instructions, its tools, and what it may use.
 
-    `output` is the type of the answer (a msgspec Struct, a dataclass, a pydantic model, or plain
-    containers): the model is asked for it and `RunResult.output` holds it.
+    `tools` are its own, or names of built-in ones. `output` is the type of the answer (a msgspec
+    Struct, a dataclass, a pydantic model, or plain containers) or a JSON Schema: the model is
+    asked for it, told once where its answer does not fit, and `RunResult.output` holds it.
     """
 
     instructions: str
     name: str = "agent"
-    tools: Sequence[Tool] = ()
+    tools: Sequence[Tool | str] = ()
     model: str | None = None
-    output: type[Out] | None = None
+    output: type[Out] | Mapping[str, Any] | None = None
     limits: Limits | None = None
     deps: Any = None
 

@@ -8,22 +8,15 @@ import msgspec
 
 from bridle.delegation.kinds import COORDINATOR_TOOLS, Subagent, check_workspace_tools
 from bridle.errors import ConfigError, suggest
+from bridle.permissions.patterns import canonical
 from bridle.types.base import Fixed
 from bridle.types.permissions import Policy, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from bridle.tools.define import Tool
     from bridle.types.agents import AgentFacts
-
-DELEGATION_NAMES = (
-    "subagent",
-    "fork_agent",
-    "call_coordinator",
-    "send_message",
-    "wait_for_agent",
-)
 
 AGENT, COORDINATOR = "agent", "coordinator"
 """Layers of scope: what an agent may use, and what binds only a coordinator itself."""
@@ -69,7 +62,7 @@ class Crew(Fixed, frozen=True, kw_only=True):
         return self.kinds[name]
 
     def surface(
-        self, tools: list[Tool], facts: AgentFacts | None, removed: Collection[str]
+        self, tools: list[Tool], facts: AgentFacts | None, in_scope: Callable[[str], bool]
     ) -> Surface:
         """What an agent has of the harness's tools."""
         if facts is None:
@@ -78,7 +71,7 @@ class Crew(Fixed, frozen=True, kw_only=True):
             off = {} if facts.goals else dict.fromkeys(_TASK_TOOLS, _NO_TASKS)
             scope = None if facts.tools is None else Scope(layer=AGENT, tools=facts.tools)
             return Surface(offered=tools, scope=scope, unavailable=off)
-        offered = tools if facts.kind is None else self._kind_tools(facts.kind, tools, removed)
+        offered = tools if facts.kind is None else self._kind_tools(facts.kind, tools, in_scope)
         if facts.tools is not None:
             offered = [tool for tool in offered if tool.name in facts.tools]
         if offered is tools:
@@ -88,11 +81,13 @@ class Crew(Fixed, frozen=True, kw_only=True):
         layer = COORDINATOR if facts.kind and self.kind(facts.kind).coordinator else AGENT
         return Surface(offered=offered, withheld=rest, scope=Scope(layer=layer, tools=names))
 
-    def _kind_tools(self, name: str, tools: list[Tool], removed: Collection[str]) -> list[Tool]:
+    def _kind_tools(
+        self, name: str, tools: list[Tool], in_scope: Callable[[str], bool]
+    ) -> list[Tool]:
         kind = self.kind(name)
         if kind.coordinator:
             return [tool for tool in tools if tool.name in COORDINATOR_TOOLS]
-        own = [tool for tool in kind.tools if tool.name not in removed]
+        own = [tool for tool in kind.tools if in_scope(tool.name)]
         known = {tool.name for tool in own}
         shared = (tool for tool in tools if kind.may_use(tool.name, self.workspace))
         return [*own, *(tool for tool in shared if tool.name not in known)]
@@ -117,6 +112,7 @@ def crew_of(
             "another one, or coordinator=True."
         )
     places = frozenset(workspace)
+    left_out = {canonical(name) for name in disabled}
     tools = (
         subagent_tool(kinds, workspace=places),
         fork_agent_tool(kinds, workspace=places),
@@ -126,6 +122,6 @@ def crew_of(
     )
     return Crew(
         kinds={kind.id: kind for kind in (*kinds, coordinator)},
-        tools=tuple(tool for tool in tools if tool.name not in disabled),
+        tools=tuple(tool for tool in tools if tool.name not in left_out),
         workspace=places,
     )

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
+import msgspec
 
 from bridle.app.attachment import Attachment, Engine
 from bridle.app.blueprint import Blueprint, ResolveModel, Tools
-from bridle.app.builtin import builtin_tools, check_names
+from bridle.app.builtin import catalogue
 from bridle.app.cards import Cards
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.crew import crew_of
 from bridle.app.heartbeats import Heartbeats
 from bridle.app.models import model_registry
+from bridle.app.outside import Outside
 from bridle.app.parts.state import StateShape
 from bridle.app.paths import default_store, state_directory
 from bridle.app.prepare import Preparer
 from bridle.app.scope import HostedTasks
+from bridle.app.secrets import configured, hiding
 from bridle.app.session import Session
 from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
-from bridle.app.workspace import Workspace, file_tools, open_checkpoints, workspace_checks
+from bridle.app.workspace import Workspace, open_checkpoints, workspace_checks
+from bridle.checks.plan import CheckPlan
 from bridle.delegation.kinds import Subagent, check_kinds
 from bridle.errors import ConfigError
 from bridle.models.breaker import Breakers
@@ -39,6 +44,7 @@ from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
     from types import TracebackType
 
     from bridle.app.results import RunResult
@@ -46,6 +52,7 @@ if TYPE_CHECKING:
     from bridle.ports.store import Store
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
+    from bridle.types.secrets import Secret
 
 
 class Harness:
@@ -68,17 +75,19 @@ class Harness:
         workspace_tools: Callable[[Workplace], Sequence[Tool]] | None = None,
         permissions: Rules | Policy | None = None,
         limits: Limits | None = None,
-        checks: bool = False,
+        checks: bool | CheckPlan | None = None,
         heartbeats: Sequence[Heartbeat] = (),
         disable_builtin_tools: Sequence[str] = (),
+        search_url: str | None = None,
         resolve_model: ResolveModel | None = None,
         model_auth: Callable[[str], Any] | None = None,
         model_use_counts: Mapping[str, int] | None = None,
         tuning: Callable[[str], Tuning] = tune,
+        secrets: Mapping[str, str | Secret] | None = None,
+        redact: Sequence[str] | None = (),
         ports: Ports | None = None,
     ) -> None:
         check_kinds(subagents)
-        check_names(disable_builtin_tools)
         if (agent is None) == (not modes):
             raise ConfigError("Give an agent or modes, one of the two.")
         if checks and workspace is None:
@@ -90,12 +99,20 @@ class Harness:
         self._workspace = workspace
         self._heartbeats = tuple(heartbeats)
         place = workspace.place() if workspace is not None else None
-        placed = (
-            *(file_tools(place) if place is not None else ()),
-            *(workspace_tools(place) if place is not None and workspace_tools else ()),
-        )
         self._checkpoints = open_checkpoints(place) if place is not None else None
-        registry = _lazy_registry()
+        self._tasks = HostedTasks()
+        policy = _policy(permissions, workspace)
+        outside = Outside(place, policy, search_url=search_url, tasks=lambda: self._tasks.group)
+        self._catalogue = catalogue(
+            place,
+            tasks=lambda: self._tasks.group,
+            outside=outside,
+            more=workspace_tools(place) if place is not None and workspace_tools else (),
+            disabled=disable_builtin_tools,
+        )
+        registry = _lazy_registry(lambda: nullcontext(self.store))
+        known = configured(secrets, os.environ)
+        redactor = hiding(known, redact, os.environ)
         self._blueprint = Blueprint(
             modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
             resolve_model=resolve_model or (lambda name: registry().resolve(name)),
@@ -104,24 +121,27 @@ class Harness:
             model=model,
             fallbacks=tuple(fallbacks),
             tools=tools,
-            builtin=(*placed, *builtin_tools(disabled=disable_builtin_tools)),
+            builtin=self._catalogue,
             subagents=tuple(subagents),
             crew=crew_of(
                 subagents,
-                workspace=[tool.name for tool in placed],
+                workspace=self._catalogue.placed,
                 disabled=disable_builtin_tools,
             ),
-            policy=_policy(permissions, str(place.root) if place is not None else None),
+            policy=policy,
             limits=limits or Limits(),
             state=StateShape(state),
-            checks=workspace_checks(place) if checks and place is not None else None,
+            checks=workspace_checks(place, _plan(checks), redactor.text)
+            if checks and place
+            else None,
             card=Cards(place),
             snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
             model_auth=model_auth,
             tuning=tuning,
             use_counts=model_use_counts or {},
+            secrets=known,
+            redactor=redactor,
         )
-        self._tasks = HostedTasks()
         self._engine: Engine | None = None
         self._close: Callable[[], Any] | None = None
         self._beats: Heartbeats | None = None
@@ -161,9 +181,15 @@ class Harness:
             next_delay=next_delay,
             tasks=self._tasks.group,
         )
+        if self._catalogue.shells is not None:
+            self._engine.journal.bus.subscribe(self._catalogue.shells.hear)
         self._beats = Heartbeats(clock, self._tasks.group)
         for heartbeat in self._heartbeats:
             self._beats.register(heartbeat)
+
+    def check_mode(self, id: str) -> None:
+        """Raise `ConfigError` with the nearest name when there is no such mode."""
+        self._blueprint.mode(id)
 
     def pause(self) -> None:
         """Rest at the next safe boundary; open runs can be resumed, here or elsewhere."""
@@ -259,15 +285,22 @@ class Harness:
         return store, artefacts
 
 
-def _policy(given: Rules | Policy | None, root: str | None) -> Policy:
+def _plan(checks: bool | CheckPlan | None) -> CheckPlan:
+    return checks if isinstance(checks, CheckPlan) else CheckPlan()
+
+
+def _policy(given: Rules | Policy | None, workspace: Workspace | None) -> Policy:
     if isinstance(given, Policy):
         return given
-    return policy_of(
+    policy = policy_of(
         given or Rules(),
-        root=root,
+        root=str(workspace.root) if workspace is not None else None,
         home=str(Path.home()),
         state_dir=str(state_directory()),
     )
+    if workspace is None or not workspace.allowed_hosts:
+        return policy
+    return msgspec.structs.replace(policy, hosts=tuple(workspace.allowed_hosts))
 
 
 def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[], str | None]:
@@ -279,12 +312,14 @@ def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[],
     return default
 
 
-def _lazy_registry() -> Callable[[], Any]:
+def _lazy_registry(
+    records: Callable[[], AbstractAsyncContextManager[Store]],
+) -> Callable[[], Any]:
     made: list[Any] = []
 
     def registry() -> Any:
         if not made:
-            made.append(model_registry(os.environ))
+            made.append(model_registry(os.environ, records=records))
         return made[0]
 
     return registry

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bridle.app.coding import Ruling, RunOptions, embedded_model, read_ruling
+from bridle.app.coding import Ruling, RunOptions, read_ruling
+from bridle.app.layers import read_layers
 from bridle.app.looking import families
 from bridle.app.models import model_registry
-from bridle.app.records import find_run
+from bridle.app.records import find_run, open_records
+from bridle.checks.run import check_names
 from bridle.errors import SpecError, UserError
 from bridle.models.choose import choose
 from bridle.models.packs import tune
@@ -22,7 +25,7 @@ from bridle.permissions.explain import text as explained
 from bridle.permissions.learn import Case, Coverage, compare, coverage, learn
 from bridle.runs.transcripts import Past, past_calls, read_transcript
 from bridle.runs.why import Verdicts
-from bridle.spec.load import SPEC_NAME, field_lines
+from bridle.spec.load import SPEC_NAME, find_spec
 from bridle.spec.model import HarnessSpec
 from bridle.types.base import Fact, Fixed
 from bridle.types.limits import Limits
@@ -99,6 +102,11 @@ class Explained(Fact, frozen=True, kw_only=True):
     sandbox: str
     network: str
     checks: bool
+    check_steps: tuple[str, ...]
+    fail_on_error: bool
+    max_rounds: int
+    instruction_files: tuple[str, ...] | None
+    store: str | None
     tools: bool
     limits: Limits
     profile: str
@@ -146,14 +154,13 @@ def _written(options: RunOptions) -> Ruling:
 
 
 def _tests(ruling: Ruling) -> Tests:
-    path = ruling.path or Path(SPEC_NAME)
-    at = field_lines(path)
+    path, at = ruling.path or Path(SPEC_NAME), ruling.layered.at
     cases: list[Case] = []
     for index, test in enumerate(ruling.spec.policy_tests):
         try:
             tool, facts = parse_call(test.call)
         except UserError as error:
-            raise _placed(path, at(f"policy_tests[{index}].call"), str(error)) from error
+            raise _placed(at(f"policy_tests[{index}].call"), str(error)) from error
         cases.append(Case(tool, facts, test.expect, test.because))
     found: Coverage = coverage(ruling.policy, cases)
     return Tests(
@@ -177,9 +184,11 @@ def _tests(ruling: Ruling) -> Tests:
     )
 
 
-def _placed(path: Path, place: str | None, message: str) -> SpecError:
-    line = place.rpartition(":")[2] if place is not None else ""
-    return SpecError(message, file=str(path), line=int(line) if line.isdecimal() else None)
+def _placed(place: str | None, message: str) -> SpecError:
+    file, _, line = (place or "").rpartition(":")
+    if not line.isdecimal():
+        return SpecError(message, file=place)
+    return SpecError(message, file=file, line=int(line))
 
 
 def validate(options: RunOptions) -> Validated:
@@ -202,12 +211,9 @@ def validate(options: RunOptions) -> Validated:
 
 def _located(options: RunOptions, error: UserError) -> UserError:
     """Find the entry that does not compile, by compiling them one by one."""
-    from bridle.spec.load import find_spec, load_spec
-
-    path = options.spec or find_spec(options.cwd.resolve())
-    if path is None:
-        return error
-    policy, at = load_spec(path).execution_policy, field_lines(path)
+    root = options.cwd.resolve()
+    layered = read_layers(root, options.spec or find_spec(root), options.environ)
+    policy = layered.spec.execution_policy
     entries: list[tuple[str, dict[str, Any]]] = [
         *((f"denied_commands[{i}]", {"denied_commands": [c]}) for i, c in
           enumerate(policy.denied_commands)),
@@ -220,8 +226,8 @@ def _located(options: RunOptions, error: UserError) -> UserError:
         try:
             from_execution_policy(**entry)
         except UserError as found:
-            return _placed(path, at(f"execution_policy.{key}"), f"{key}: {found}")
-    return _placed(path, None, str(error))
+            return _placed(layered.at(f"execution_policy.{key}"), f"{key}: {found}")
+    return error
 
 
 def spec_schema() -> dict[str, Any]:
@@ -235,7 +241,9 @@ def explain(options: RunOptions) -> Explained:
     compiled = ruling.compiled
     try:
         registry = model_registry(
-            options.environ, providers=compiled.providers, sources={"embedded": embedded_model}
+            options.environ,
+            providers=compiled.providers,
+            records=partial(open_records, options.store),
         )
         model = choose(
             registry, flag=options.model, provider=options.provider, spec=compiled.model
@@ -251,7 +259,12 @@ def explain(options: RunOptions) -> Explained:
         fallbacks=compiled.fallbacks,
         sandbox=options.sandbox or compiled.sandbox,
         network=compiled.network,
-        checks=compiled.checks,
+        checks=compiled.checks.enabled,
+        check_steps=check_names(compiled.checks, options.cwd),
+        fail_on_error=compiled.checks.fail_on_error,
+        max_rounds=compiled.checks.max_rounds,
+        instruction_files=compiled.instruction_files,
+        store=compiled.store,
         tools=compiled.tools,
         limits=compiled.limits.within(options.limits),
         profile=ruling.policy.profile,

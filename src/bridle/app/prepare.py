@@ -18,11 +18,13 @@ from bridle.app.guard import GuardedModel
 from bridle.errors import ConfigError
 from bridle.gate.decide import Decider
 from bridle.gate.run import Runner
+from bridle.gate.secrets import SecretTools
 from bridle.journal.state import RULES_SETTING
 from bridle.models.packs import Tuning, fitted
 from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.evaluate import evaluate
 from bridle.permissions.within import child_policy
+from bridle.ports.model import Loadable
 from bridle.tools.toolset import ToolSet
 from bridle.types.agents import StepView, facts_of
 from bridle.types.base import Fixed
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from bridle.ports.clock import Clock
     from bridle.ports.model import Model
     from bridle.ports.store import Store
+    from bridle.ports.tools import Toolbox
     from bridle.tools.define import Tool
     from bridle.types.threads import Thread
 
@@ -69,12 +72,13 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             self.breakers.user_turn()
         tuning = blueprint.tuning(model_id)
         surface = blueprint.surface(agent, state)
-        tools = ToolSet(
+        found = ToolSet(
             _surface(surface.offered, tuning),
             deps=agent.deps,
             withheld=surface.withheld,
             unavailable=surface.unavailable,
         )
+        tools = SecretTools(tools=found, secrets=blueprint.secrets)
         head = await self._head(state, wanted, kind, agent, tools, tuning)
         policy = await self._policy(state, wanted, surface.scope)
         limits = _limits(blueprint.limits, agent.limits, tuning)
@@ -85,12 +89,19 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             fallbacks=blueprint.fallbacks,
             head=head,
             policy=policy,
-            decider=Decider(toolbox=tools, policy=policy, evaluate=evaluate, card=blueprint.card),
+            decider=Decider(
+                toolbox=tools,
+                policy=policy,
+                evaluate=evaluate,
+                card=blueprint.card,
+                redactor=blueprint.redactor,
+            ),
             runner=Runner(
                 toolbox=tools,
                 artefacts=self.artefacts,
                 clock=self.clock,
                 snapshots=blueprint.snapshots,
+                redactor=blueprint.redactor,
             ),
             budget=LedgerBudget(store=self.store, clock=self.clock),
             limits=limits,
@@ -114,7 +125,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         wanted: Wanted,
         kind: Subagent | None,
         agent: Agent[Any, Any],
-        tools: ToolSet,
+        tools: Toolbox,
         tuning: Tuning,
     ) -> RequestHead:
         if wanted.head:
@@ -129,9 +140,9 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             return msgspec.structs.replace(_head.decode(blob), history=None)
         system = kind.instructions if kind is not None else agent.instructions
         return RequestHead(
-            system=system,
-            tools=tools.specs,
-            settings=tuning.settings(output_schema=agent.output_schema),
+            system=self.blueprint.redactor.text(system),
+            tools=self.blueprint.redactor.value(tools.specs),
+            settings=tuning.settings(output_schema=None if facts else agent.output_schema),
             history=tuning.history,
         )
 
@@ -151,7 +162,10 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         denies = tuple(rule for rule in today.rules if rule.effect == "deny")
         kept = tuple(rule for rule in then.rules if rule not in denies)
         return msgspec.structs.replace(
-            then, rules=(*denies, *kept), removed={**then.removed, **today.removed}
+            then,
+            rules=(*denies, *kept),
+            removed={**then.removed, **today.removed},
+            scope=(*then.scope, *(scope for scope in today.scope if scope not in then.scope)),
         )
 
     async def _above(self, thread: Thread | None) -> Policy | None:
@@ -187,6 +201,9 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             )
         found = self.blueprint.resolve_model(name)
         model = await found if isinstance(found, Awaitable) else found
+        if isinstance(model, Loadable):
+            await model.load()
+            name = model.id
         return (name if "/" in name else model.id), model
 
     def _model_name(

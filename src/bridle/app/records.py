@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from bridle.app.paths import default_store
+from bridle.app.secrets import configured, hiding
+from bridle.app.stores import configured_store
 from bridle.app.undo import Undo
 from bridle.app.wiring import open_store
 from bridle.app.workspace import Workspace, open_checkpoints
@@ -37,7 +39,7 @@ async def open_records(url: str | None = None) -> AsyncIterator[Store]:
 @asynccontextmanager
 async def open_archive(url: str | None = None) -> AsyncIterator[tuple[Store, Artefacts]]:
     """Open a store together with the artefacts beside it."""
-    store, artefacts = open_store(url or default_store(), SystemClock())
+    store, artefacts = open_store(configured_store(url), SystemClock())
     try:
         yield store, artefacts
     finally:
@@ -74,7 +76,8 @@ async def answer(store: Store, pending_id: str, op: Approve | Decline) -> Pendin
     if len(rows) > 1:
         raise AnswerError(f"{pending_id!r} fits {len(rows)} approvals; give more of the id.")
     row = rows[0]
-    journal = Journal(store=store, bus=Bus())
+    redactor = hiding(configured(None, os.environ), (), os.environ)
+    journal = Journal(store=store, bus=Bus(), redactor=redactor)
     whole = msgspec.structs.replace(op, id=row.id)
     admitted = await journal.admit(row.thread_id, whole, input_id=f"{row.id}.answer")
     if not admitted:

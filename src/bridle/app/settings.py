@@ -11,44 +11,49 @@ from bridle.app.coding import RunOptions, read_ruling
 from bridle.app.paths import config_directory, data_directory, default_store, state_directory
 from bridle.app.trust import trust_file
 from bridle.errors import ConfigError, suggest
-from bridle.spec.load import field_lines
+from bridle.spec.layers import Origin
 from bridle.spec.model import HarnessSpec
 from bridle.types.base import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from bridle.spec.layers import Layered
+
 
 class Setting(Fact, frozen=True, kw_only=True):
-    """A value, the layer that it comes from, and the place in it."""
+    """A value, the layer that it comes from, the place in it, and what it overrode."""
 
     key: str
     value: Any
     layer: str
     source: str | None
     default: Any
+    overrode: tuple[Origin, ...] = ()
 
 
 def settings(options: RunOptions) -> list[Setting]:
     """The fields of the spec that holds here, and the directories."""
-    ruling = read_ruling(options)
-    at = field_lines(ruling.path) if ruling.path is not None else None
-    plain: dict[str, Any] = msgspec.to_builtins(ruling.spec)
+    layered = read_ruling(options).layered
+    plain: dict[str, Any] = msgspec.to_builtins(layered.spec)
     default: dict[str, Any] = msgspec.to_builtins(HarnessSpec(version=1, name="bridle"))
     known = dict(_leaves(default, ""))
-    found = []
-    for key, value in _leaves(plain, ""):
-        written = at is not None and value != known.get(key)
-        found.append(
-            Setting(
-                key=key,
-                value=value,
-                layer="harness.yaml" if written else "default",
-                source=at(key) if at is not None and written else None,
-                default=known.get(key),
-            )
-        )
+    found = [_setting(layered, key, value, known.get(key)) for key, value in _leaves(plain, "")]
     return [*found, *_places()]
+
+
+def _setting(layered: Layered, key: str, value: Any, default: Any) -> Setting:
+    """Who wrote a value; where a deny of a weaker layer holds, that layer did."""
+    origins = layered.origins(key)
+    winner = next((one for one in origins if one.value == value), origins[0] if origins else None)
+    return Setting(
+        key=key,
+        value=value,
+        layer=winner.layer if winner is not None else "default",
+        source=winner.source if winner is not None else None,
+        default=default,
+        overrode=tuple(one for one in origins if one is not winner),
+    )
 
 
 def explain_setting(options: RunOptions, key: str) -> list[Setting]:

@@ -55,7 +55,7 @@ def build_engine(
     tasks: TaskGroup,
 ) -> Engine:
     """Put journal, drains and dispatcher together."""
-    journal = Journal(store=store, bus=Bus())
+    journal = Journal(store=store, bus=Bus(), redactor=blueprint.redactor)
 
     def make_turn(log: ThreadLog) -> Turn:
         return Turn(log=log, prepare=prepare, clock=clock, next_delay=next_delay)

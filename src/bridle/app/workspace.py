@@ -18,11 +18,11 @@ PACKAGE = str(Path(__file__).resolve().parent.parent)
 """Ourselves: what is installed editable may lie where commands see nothing, such as /tmp."""
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from bridle.checks.plan import CheckPlan
     from bridle.ports.sandbox import Network
     from bridle.sandbox.checkpoints import Checkpoints
-    from bridle.tools.define import Tool
 
 
 class Workspace(Fixed, frozen=True):
@@ -85,31 +85,17 @@ def open_checkpoints(place: Workplace) -> Checkpoints | None:
         return None
     from bridle.sandbox.checkpoints import Checkpoints
 
-    state = state_directory() / "checkpoints"
-    return Checkpoints(str(place.root), state=str(state), processes=place.processes)
+    return Checkpoints(str(place.root), state=str(state_directory()), processes=place.processes)
 
 
-def file_tools(place: Workplace) -> Sequence[Tool]:
-    """The built-in tools of a workspace."""
-    from bridle.tools.builtin.bash import bash_tool
-    from bridle.tools.builtin.edit_file import edit_file_tool, multi_edit_tool
-    from bridle.tools.builtin.grep import grep_tool
-    from bridle.tools.builtin.list_files import glob_tool, list_files_tool
-    from bridle.tools.builtin.read_file import read_file_tool
-    from bridle.tools.builtin.write_file import write_file_tool
-
-    return (
-        read_file_tool(place),
-        write_file_tool(place),
-        edit_file_tool(place),
-        multi_edit_tool(place),
-        list_files_tool(place),
-        glob_tool(place),
-        grep_tool(place),
-        bash_tool(place),
+def workspace_checks(
+    place: Workplace, config: CheckPlan, hide: Callable[[str], str]
+) -> ProjectChecks:
+    """The checks of a workspace; `hide` takes secrets out of what they say."""
+    return ProjectChecks(
+        root=place.root,
+        processes=place.processes,
+        sandbox=place.sandbox,
+        config=config,
+        hide=hide,
     )
-
-
-def workspace_checks(place: Workplace) -> ProjectChecks:
-    """The checks that are found in a workspace."""
-    return ProjectChecks(root=place.root, processes=place.processes, sandbox=place.sandbox)

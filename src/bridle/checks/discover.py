@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+import shlex
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from bridle.checks.interpreters import python_with_pytest, pythons
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -19,7 +22,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float = 300.0
 
 
-def discover(root: Path) -> tuple[Check, ...]:
+def discover(root: Path, *, timeout: float = 300.0) -> tuple[Check, ...]:
     """Look for the usual test runners; the first that fits is the project's check."""
     for name, found in (
         ("pytest", _pytest(root)),
@@ -30,12 +33,19 @@ def discover(root: Path) -> tuple[Check, ...]:
         ("make test", "make test" if _has_target(root) else None),
     ):
         if found is not None:
-            return (Check(name=name, command=found),)
+            return (Check(name=name, command=found, timeout=timeout),)
     return ()
 
 
-def _python() -> str:
-    return sys.executable or "python3"
+def why_none(root: Path) -> str | None:
+    """Why tests that are there cannot be run; None where there are none."""
+    if uses_pytest(root) and python_with_pytest(root) is None:
+        return "the tests need pytest, which no Python found here has; nothing was checked"
+    return None
+
+
+def _test_texts(root: Path) -> Iterator[str]:
+    return (file.read_text("utf-8", "replace") for file in _test_files(root))
 
 
 def _test_files(root: Path) -> list[Path]:
@@ -49,27 +59,33 @@ def _test_files(root: Path) -> list[Path]:
     ]
 
 
-def _pytest(root: Path) -> str | None:
-    configured = any(
-        (root / name).exists() for name in ("pytest.ini", "conftest.py", "tests/conftest.py")
-    )
+def uses_pytest(root: Path) -> bool:
+    """Whether the project's tests are written for pytest."""
+    if any((root / name).exists() for name in ("pytest.ini", "conftest.py", "tests/conftest.py")):
+        return True
     pyproject = root / "pyproject.toml"
-    if pyproject.exists():
-        configured = configured or "pytest" in pyproject.read_text("utf-8", "replace")
-    uses = any(
-        "import pytest" in text or "\ndef test_" in text
-        for text in (file.read_text("utf-8", "replace") for file in _test_files(root))
+    if pyproject.exists() and "pytest" in pyproject.read_text("utf-8", "replace"):
+        return True
+    return any(
+        "import pytest" in text or "\ndef test_" in f"\n{text}" for text in _test_texts(root)
     )
-    return f"{_python()} -m pytest -q" if configured or uses else None
+
+
+def _pytest(root: Path) -> str | None:
+    if not uses_pytest(root):
+        return None
+    python = python_with_pytest(root)
+    return f"{shlex.quote(python)} -m pytest -q" if python is not None else None
 
 
 def _unittest(root: Path) -> str | None:
-    if not _test_files(root):
+    """Only where there is a test case: a run of no tests would pass."""
+    if not any("unittest" in text for text in _test_texts(root)):
         return None
     start = (
         "tests" if (root / "tests").is_dir() and not (root / "tests/__init__.py").exists() else "."
     )
-    return f"{_python()} -m unittest discover -s {start} -t ."
+    return f"{shlex.quote(pythons(root)[0])} -m unittest discover -s {start} -t ."
 
 
 def _npm(root: Path) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bridle.errors import UserError, suggest
+from bridle.permissions.patterns import canonical
 from bridle.types.base import Fixed
 from bridle.types.limits import SUBAGENT_MAX_STEPS
 
@@ -47,15 +48,16 @@ class Subagent(Fixed, frozen=True):
     def may_use(self, name: str, workspace: Collection[str]) -> bool:
         """Whether it may use a tool of the harness; `workspace` are those of the workspace."""
         if name in workspace and self.allowed_workspace_tools is not None:
-            return name in self.allowed_workspace_tools
-        return name in (self.allowed_tools or ())
+            return name in map(canonical, self.allowed_workspace_tools)
+        return name in map(canonical, self.allowed_tools or ())
 
     def scope(self, workspace: Collection[str]) -> tuple[str, ...] | None:
         """The only tools that a fork of this kind may use; None for all that its caller may."""
         if self.allowed_tools is None and self.allowed_workspace_tools is None:
             return None
         named = {*(self.allowed_tools or ()), *(self.allowed_workspace_tools or ())}
-        return tuple(sorted(name for name in named if self.may_use(name, workspace)))
+        real = {canonical(name) for name in named}
+        return tuple(sorted(name for name in real if self.may_use(name, workspace)))
 
 
 def check_kinds(kinds: Sequence[Subagent]) -> None:
@@ -85,5 +87,5 @@ def check_workspace_tools(kinds: Sequence[Subagent], workspace: Collection[str])
     """Refuse names in `allowed_workspace_tools` that no tool of the workspace has."""
     for kind in kinds:
         for name in kind.allowed_workspace_tools or ():
-            if name not in workspace:
+            if canonical(name) not in workspace:
                 raise UserError(suggest(name, workspace, what="workspace tool"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.permissions.call import prepare
 from bridle.permissions.suggest import patterns_for
 from bridle.types.base import Fixed
@@ -44,6 +45,7 @@ class Decider(Fixed, frozen=True, kw_only=True):
     policy: Policy
     evaluate: Evaluate
     card: Card
+    redactor: Redactor = NOTHING_HIDDEN
 
     def batch(
         self, run_id: str, calls: Sequence[ToolCall], terms: Terms, *, room: int | None
@@ -98,7 +100,7 @@ class Decider(Fixed, frozen=True, kw_only=True):
                 call_id=call.id,
                 tool=call.tool,
                 args=facts.args or call.args,
-                card=self.card(call, facts, decision, self.policy),
+                card=self.redactor.value(self.card(call, facts, decision, self.policy)),
             )
             return [recorded, asked]
         return [recorded]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from typing import TYPE_CHECKING
 
 import anyio
@@ -11,6 +12,8 @@ import msgspec
 from bridle.errors import ToolError
 from bridle.gate.bracket import Bracket
 from bridle.gate.decide import failure
+from bridle.gate.live import Live
+from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.ports.tools import CallScope, Outcome, Recorded, Settled, Suspended, Toolbox
 from bridle.tools.output import bound
 from bridle.types.base import Fixed
@@ -35,14 +38,18 @@ class Runner(Fixed, frozen=True, kw_only=True):
     artefacts: Artefacts
     clock: Clock
     snapshots: Snapshots | None = None
+    redactor: Redactor = NOTHING_HIDDEN
     timeout: float = DEFAULT_TIMEOUT
 
     async def run(self, state: CallState, scope: CallScope) -> Settled | Suspended:
         """Run a call to its one outcome: the events that settle it, its result last."""
         began = self.clock.now()
+        live = Live(self.redactor, scope)
         bracket = Bracket(self.snapshots, state.facts)
         await bracket.open()
-        outcome = await self._outcome(state, scope)
+        inner = msgspec.structs.replace(live.scope(), clock=self.clock)
+        outcome = self.redactor.value(await self._outcome(state, inner))
+        live.flush()
         checkpoint = await bracket.close(state.call.id, scope.run_id)
         if isinstance(outcome, Suspended):
             return outcome
@@ -80,8 +87,9 @@ class Runner(Fixed, frozen=True, kw_only=True):
         except ToolError as error:
             hint = f"\nHint: {error.hint}" if error.hint else ""
             return Failed(f"{error.message}{hint}", kind=error.kind)
-        except (Exception, SystemExit) as error:
-            log.warning("Tool %s raised", state.call.tool, exc_info=True)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - told to the model and logged
+            trace = "".join(traceback.format_exception(error))
+            log.warning("Tool %s raised\n%s", state.call.tool, self.redactor.text(trace))
             return Failed(
                 f"{state.call.tool} failed: {type(error).__name__}: {error}", kind="raised"
             )

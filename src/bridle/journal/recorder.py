@@ -15,6 +15,7 @@ import msgspec
 
 from bridle.errors import HeadMoved
 from bridle.journal.children import told
+from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.journal.state import PASSING, ThreadState
 from bridle.ports.store import Append, Batch, Reservation, Spent, Store
 from bridle.types.base import Fixed, Moving
@@ -44,12 +45,18 @@ class Journal(Fixed, frozen=True, kw_only=True):
 
     store: Store
     bus: Bus
+    redactor: Redactor = NOTHING_HIDDEN
     states: WeakValueDictionary[str, ThreadState] = msgspec.field(
         default_factory=WeakValueDictionary
     )
 
     async def write(self, batch: Batch) -> tuple[DurableEvent, ...]:
-        """Commit a batch and publish its events."""
+        """Commit a batch, without the secrets that may be in it, and publish its events."""
+        appends = tuple(
+            msgspec.structs.replace(append, events=self.redactor.value(append.events))
+            for append in batch.appends
+        )
+        batch = msgspec.structs.replace(batch, appends=appends)
         events = await self.store.commit(batch)
         await self.publish(events)
         return events

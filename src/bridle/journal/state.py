@@ -20,6 +20,7 @@ from bridle.types.content import File, Image, Part, ToolCall, ToolResult
 from bridle.types.ids import message_id
 from bridle.types.messages import Message
 from bridle.types.ops import Deliver
+from bridle.types.output import OUTPUT, ROUND
 from bridle.types.permissions import Rule
 from bridle.types.usage import Usage
 
@@ -74,6 +75,10 @@ class RunState(Moving):
     exhausted: str | None = None
     expired: bool = False
     checks: dict[str, ev.CheckEnded] = msgspec.field(default_factory=dict)
+    rounds: int = 0
+    """How often failed checks were sent back."""
+    retold: int = 0
+    """How often an answer of the wrong form was sent back."""
     trail: list[tuple[str, ...]] = msgspec.field(default_factory=list)
     ended: ev.RunEnded | None = None
     satisfied: bool = False
@@ -224,6 +229,8 @@ def _message_ended(state: ThreadState, event: ev.MessageEnded) -> None:
     if message.role != "assistant":
         run.trail.clear()
         run.checks.clear()  # what was checked is not what will be there
+        run.rounds += message.id.endswith(f".{ROUND}")
+        run.retold += message.id.endswith(f".{OUTPUT}")
         return
     run.request = None
     run.last = message

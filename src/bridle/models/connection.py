@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 import h11
+from anyio.abc import ByteStream
 
 from bridle.errors import ConfigError, ModelError
 
@@ -15,24 +17,33 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
 
-    from anyio.abc import ByteStream
-
     from bridle.models.proxies import Origin, Proxy
 
 MAX_HEAD = 64 * 1024
+Connect = Callable[[str, int], Awaitable[ByteStream]]
+"""Opens a connection to a host and a port; raises `OSError` where it cannot."""
+
 CA_FILES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+
+
+async def connect_tcp(host: str, port: int) -> ByteStream:
+    """Connect to whatever address the system finds for the host."""
+    return await anyio.connect_tcp(host, port)
 
 
 class Dialer:
     """Opens connections with the certificates that the environment names.
 
     The TLS context is made on the first https connection: it costs more than the rest of a
-    request.
+    request. `connect` reaches hosts directly; a proxy is the user's own and always reached.
     """
 
-    def __init__(self, *, environ: Mapping[str, str], timeout: float) -> None:
+    def __init__(
+        self, *, environ: Mapping[str, str], timeout: float, connect: Connect = connect_tcp
+    ) -> None:
         self._environ = environ
         self._timeout = timeout
+        self._connect = connect
         self._context: ssl.SSLContext | None = None
 
     async def open(self, origin: Origin, proxy: Proxy | None) -> ByteStream:
@@ -51,7 +62,8 @@ class Dialer:
 
     async def _open(self, origin: Origin, proxy: Proxy | None) -> ByteStream:
         first = proxy.origin if proxy else origin
-        stream: ByteStream = await self._dial(first, _via(origin, proxy))
+        connect = connect_tcp if proxy else self._connect
+        stream: ByteStream = await _dial(connect, first, _via(origin, proxy))
         done = False
         try:
             if first.scheme == "https":
@@ -64,12 +76,6 @@ class Dialer:
             if not done:
                 await close(stream)
         return stream
-
-    async def _dial(self, origin: Origin, what: str) -> ByteStream:
-        try:
-            return await anyio.connect_tcp(origin.host, origin.port)
-        except (OSError, UnicodeError) as error:  # a name that cannot be one is a UnicodeError
-            raise ModelError(f"Cannot reach {what}: {_reason(error)}", kind="unavailable") from None
 
     async def _secure(self, stream: ByteStream, origin: Origin) -> ByteStream:
         import ssl
@@ -95,6 +101,13 @@ class Dialer:
             raise ModelError(
                 f"No TLS connection to {origin.authority}: {_reason(error)}", kind="unavailable"
             ) from None
+
+
+async def _dial(connect: Connect, origin: Origin, what: str) -> ByteStream:
+    try:
+        return await connect(origin.host, origin.port)
+    except (OSError, UnicodeError) as error:  # a name that cannot be one is a UnicodeError
+        raise ModelError(f"Cannot reach {what}: {_reason(error)}", kind="unavailable") from None
 
 
 def make_context(environ: Mapping[str, str]) -> ssl.SSLContext:

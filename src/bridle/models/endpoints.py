@@ -77,17 +77,6 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a call can be tried: it has its key or needs none."""
         return self.api_key is not None or not self.key_needed
 
-    @property
-    def key_leaves_home(self) -> bool:
-        """Whether the user's own key would go to an address that a spec or config chose."""
-        return (
-            self.base_url_from == "config"
-            and self.api_key is not None
-            and self.key_from != "config"
-            and self.provider in PROVIDERS
-            and host_of(self.base_url) != host_of(PROVIDERS[self.provider].base_url)
-        )
-
     def require(self) -> Endpoint:
         """This endpoint, or `ConfigError` that tells how to give it a key."""
         if self.problem is not None and self.api_key is None:

@@ -15,7 +15,7 @@ from anyio.abc import SocketAttribute
 from anyio.lowlevel import current_token
 
 from bridle.errors import ConfigError, ModelError
-from bridle.models.connection import MAX_HEAD, Dialer, close
+from bridle.models.connection import MAX_HEAD, Connect, Dialer, close, connect_tcp
 from bridle.models.proxies import Origin, Proxy, proxy_for, split_url
 from bridle.types.base import Fixed, Moving
 
@@ -53,7 +53,7 @@ class HttpClient:
 
     `environ` names proxies and certificates (HTTP_PROXY, HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE,
     SSL_CERT_DIR, REQUESTS_CA_BUNDLE); without it none are used. A client may be shared by tasks and
-    used from one event loop after another.
+    used from one event loop after another. `connect` is how hosts are reached without a proxy.
     """
 
     def __init__(
@@ -63,12 +63,13 @@ class HttpClient:
         timeouts: Timeouts | None = None,
         keep_alive: float = 60.0,
         max_idle: int = 16,
+        connect: Connect = connect_tcp,
     ) -> None:
         self._environ = dict(environ or {})
         self.timeouts = timeouts or Timeouts()
         self._keep_alive = keep_alive
         self._max_idle = max_idle
-        self._dialer = Dialer(environ=self._environ, timeout=self.timeouts.connect)
+        self._dialer = Dialer(environ=self._environ, timeout=self.timeouts.connect, connect=connect)
         self._idle: list[_Link] = []
 
     async def send(

@@ -19,37 +19,8 @@ from bridle.types.ledger import Price
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bridle.types.usage import Usage
 
 MILLION = 1_000_000
-
-
-class TieredPrice(Price, frozen=True, kw_only=True):
-    """A price that changes for the whole request when its input passes a threshold.
-
-    The plain fields are those of the first tier; `tiers` holds (threshold, price), ascending.
-    """
-
-    tiers: tuple[tuple[int, Price], ...] = ()
-
-    def at(self, input_tokens: int) -> Price:
-        """The flat price of a request with this much input."""
-        chosen: Price = Price(
-            input=self.input, output=self.output, cached=self.cached, cache_write=self.cache_write
-        )
-        for start, price in self.tiers:
-            if input_tokens > start:
-                chosen = price
-        return chosen
-
-    def cost(self, usage: Usage) -> float:
-        """What a request cost, in the tier that its input falls into."""
-        return self.at(usage.input_tokens).cost(usage)
-
-
-def price_at(price: Price, input_tokens: int) -> Price:
-    """The flat price of a request with this much input, for its reservation."""
-    return price.at(input_tokens) if isinstance(price, TieredPrice) else price
 
 
 class PerMillion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -103,7 +74,7 @@ class Listed(msgspec.Struct, frozen=True, array_like=True):
         if not self.tiers:
             return flat
         tiers = tuple((start, price.price()) for start, price in self.tiers)
-        return TieredPrice(**msgspec.structs.asdict(flat), tiers=tiers)
+        return msgspec.structs.replace(flat, tiers=tiers)
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):

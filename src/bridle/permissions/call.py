@@ -62,6 +62,7 @@ def prepare(tool: str, facts: CallFacts, policy: Policy, grants: Grants) -> Call
         given = (facts.args or {}).get("command")
         command = given if isinstance(given, str) else None
     is_shell = command is not None or name in SHELL_TOOLS
+    looks = name == "bash_session" and command is None and facts.read_only  # nothing is run
     shell: Shell | None = None
     if command is not None:
         asked = facts.cwd or (facts.args or {}).get("cwd")
@@ -71,7 +72,7 @@ def prepare(tool: str, facts: CallFacts, policy: Policy, grants: Grants) -> Call
         facts=facts,
         policy=policy,
         grants=grants,
-        category="execute" if is_shell else facts.category,
+        category="execute" if is_shell and not looks else facts.category,
         command=command,
         shell=shell,
         rules=tuple(

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from bridle.errors import ConfigError
-from bridle.permissions.hosts import host_of
+from bridle.permissions.hosts import authority_of
 from bridle.permissions.patterns import READ_TOOLS, SHELL_TOOLS, WRITE_TOOLS, canonical
 from bridle.types.regex import lazy
 from bridle.types.tools import CallFacts
@@ -20,11 +20,12 @@ _CALL = lazy(r"([\w.:/-]+?)\((.*)\)", re.DOTALL)
 _COLON = lazy(r"([A-Za-z_]\w*): ?(.*)", re.DOTALL)
 _PATHS = ("path", "file_path", "notebook_path", "filename", "directory")
 _FETCHES = frozenset({"web_fetch", "navigate", "screenshot", "extract"})
-_ASKS = frozenset(
-    {"ask_user", "submit_plan", "request_permission", "send_message", "wait_for_agent"}
-)
+_ASKS = frozenset({"ask_user", "submit_plan", "notify", "send_message", "wait_for_agent"})
 _DELEGATES = frozenset({"subagent", "fork_agent", "call_coordinator"})
-_READS = READ_TOOLS | {"git_diff", "git_log", "recall", "task_check", "inspect_context"}
+_READS = READ_TOOLS | {
+    "git_diff", "git_log", "recall", "task_check", "get_setting", "inspect_context",
+    "trace_tool_call", "sleep",
+}  # fmt: skip
 
 
 def facts_of(tool: str, args: Mapping[str, Any]) -> CallFacts:
@@ -38,7 +39,7 @@ def facts_of(tool: str, args: Mapping[str, Any]) -> CallFacts:
         return CallFacts(args=dict(args), category="execute", command=command, cwd=texts.get("cwd"))
     hosts: tuple[str, ...] = ()
     if "url" in texts:
-        hosts = (host_of(texts["url"]) or texts["url"],)
+        hosts = (authority_of(texts["url"]) or texts["url"],)
     return CallFacts(
         args=dict(args),
         category=category,

@@ -107,6 +107,10 @@ def _parts(call: Call, *kinds: str) -> list[Part]:
 
 
 def _title(call: Call) -> str:
+    if call.tool == "request_permission":
+        args = call.facts.args or {}
+        what = next((args[key] for key in ("tool", "category", "pattern") if args.get(key)), "")
+        return shown(f"allow {what} for this session: {args.get('reason', '')}")[:200]
     if call.command is not None:
         names = [part.command.name for part in _parts(call, "command") if part.command]
         return shown("run " + (", ".join(dict.fromkeys(names)) or "a command"))[:120]
@@ -155,6 +159,8 @@ def _diff(call: Call, before: str | None) -> str | None:
 
 
 def _undo(call: Call) -> tuple[bool, str]:
+    if call.tool == "request_permission":
+        return False, "the grant ends with the session"
     if not call.writes() and call.command is None:
         return True, "it changes nothing"
     if call.category == "edit" and not call.facts.destructive and call.command is None:

@@ -85,7 +85,7 @@ def argument_matches(call: Call, pattern: Pattern, *, every: bool) -> bool:
         return all(found) if every else any(found)
     if facts.hosts:
         allowed = (domain(pattern),)
-        found = [host_allowed(host, allowed) for host in facts.hosts]
+        found = [host_allowed(host, allowed, any_port=True) for host in facts.hosts]
         return all(found) if every else any(found)
     if call.tool in SHELL_TOOLS and every:
         return False

@@ -17,31 +17,41 @@ if TYPE_CHECKING:
 
     from bridle.permissions.call import Call
     from bridle.permissions.parts import Part, Shell
+    from bridle.types.permissions import Policy
 
 _PIECES = lazy(r"[=,:@]")
 
 
 def out_of_scope(call: Call) -> Finding | None:
     """Step 1: the tool must be in every layer's scope."""
-    reason = _removed(call, call.policy.removed)
+    return _outside(call.tool, call.policy)
+
+
+def _outside(tool: str, policy: Policy) -> Finding | None:
+    reason = _removed(tool, policy.removed)
     if reason is not None:
         return Finding("deny", "scope", "scope:removed", "scope", why=reason)
-    for scope in call.policy.scope:
-        reason = _removed(call, scope.removed)
+    for scope in policy.scope:
+        reason = _removed(tool, scope.removed)
         if reason is not None:
             return Finding("deny", "scope", "scope:removed", scope.layer, why=reason)
-        if scope.tools is not None and not any(_is(call, glob) for glob in scope.tools):
+        if scope.tools is not None and not any(_is(tool, glob) for glob in scope.tools):
             why = f"not among the tools of the {scope.layer}"
             return Finding("deny", "scope", "scope:not-offered", scope.layer, why=why)
     return None
 
 
-def _is(call: Call, glob: str) -> bool:
-    return fnmatchcase(call.tool, canonical(glob))
+def in_scope(tool: str, policy: Policy) -> bool:
+    """Whether a tool may be offered at all."""
+    return _outside(canonical(tool), policy) is None
 
 
-def _removed(call: Call, removed: dict[str, str]) -> str | None:
-    return next((reason for glob, reason in removed.items() if _is(call, glob)), None)
+def _is(tool: str, glob: str) -> bool:
+    return fnmatchcase(tool, canonical(glob))
+
+
+def _removed(tool: str, removed: dict[str, str]) -> str | None:
+    return next((reason for glob, reason in removed.items() if _is(tool, glob)), None)
 
 
 def unsafe(call: Call) -> Iterator[Finding]:
@@ -50,6 +60,9 @@ def unsafe(call: Call) -> Iterator[Finding]:
     if any("\x00" in text for text in texts):
         yield _deny("nul", "a NUL character")
         return
+    if call.tool == "request_permission":
+        why = "only the user grants permissions"
+        yield Finding("ask", "safety", "safety:grants", why=why)
     if call.cwd is not None and call.policy.root is not None:
         asked = call.path(call.cwd)
         if not _within(call, asked, writing=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -121,4 +121,13 @@ class Model(Protocol):
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
         """Answer one request."""
+        ...
+
+
+@runtime_checkable
+class Loadable(Protocol):
+    """A model that has to be fetched before its first answer."""
+
+    async def load(self) -> None:
+        """Fetch it, once; raises `ConfigError` when it cannot be."""
         ...

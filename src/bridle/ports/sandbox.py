@@ -81,7 +81,9 @@ class Launch(Fact, frozen=True, kw_only=True):
 
     `fds` become 3, 4, … in the command.
     `shadows` are absent protected paths that stand as empty directories while the command runs;
-    `guarded` are paths put back to what they were when it ends.
+    `guarded` are paths put back to what they were when it ends. `births` are absent repositories
+    that the command may make, each with the directory that stands in for it meanwhile, or with
+    none: what makes them run something is not kept.
     """
 
     argv: tuple[str, ...]
@@ -93,6 +95,7 @@ class Launch(Fact, frozen=True, kw_only=True):
     fds: tuple[int, ...] = ()
     shadows: tuple[str, ...] = ()
     guarded: tuple[str, ...] = ()
+    births: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
 

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from bridle.ports.clock import SystemClock
 from bridle.types.base import Fixed
 from bridle.types.tools import CallFacts, Done, Failed, PendingKind, Settlement, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from bridle.ports.clock import Clock
     from bridle.ports.store import Append
     from bridle.types.agents import AgentFacts, AgentInfo
     from bridle.types.content import ToolCall
@@ -98,8 +100,38 @@ class Standing(Fixed, frozen=True, kw_only=True):
     agents: Callable[[], Awaitable[Sequence[AgentInfo]]]
 
 
+class Window(Fixed, frozen=True, kw_only=True):
+    """What the next request of a run begins with, and how its tokens are counted."""
+
+    model_id: str
+    system: str
+    tools: tuple[ToolSpec, ...]
+    messages: Sequence[Message]
+    count: Callable[[str], int]
+    context_window: int | None = None
+
+
+class ThreadLook(Protocol):
+    """A call's view of its own thread, up to the last event."""
+
+    async def settings(self) -> dict[str, Any]:
+        """The thread's settings."""
+        ...
+
+    async def events(self) -> Sequence[Event]:
+        """The thread's log."""
+        ...
+
+    def window(self) -> Window:
+        """What the model is shown."""
+        ...
+
+
 class CallScope(Fixed, frozen=True, kw_only=True):
-    """Where a call runs. `key` is the same when a call is run again after a crash."""
+    """Where a call runs. `key` is the same when a call is run again after a crash.
+
+    `secrets` are variables for the environment of a command; nothing of them is ever recorded.
+    """
 
     thread_id: str
     run_id: str
@@ -115,8 +147,13 @@ class CallScope(Fixed, frozen=True, kw_only=True):
     subagent_models: Mapping[str, str] = msgspec.field(default_factory=dict)
     values: dict[str, Any] = msgspec.field(default_factory=dict)
     standing: Standing | None = None
+    secrets: Mapping[str, str] = msgspec.field(default_factory=dict)
     progress: Callable[[str], None] = lambda _text: None
     output: Callable[[str, str], None] = lambda _stream, _text: None
+    owner: str = ""
+    started_at: str = ""
+    clock: Clock = msgspec.field(default_factory=SystemClock)
+    look: ThreadLook | None = None
 
     @property
     def key(self) -> str:

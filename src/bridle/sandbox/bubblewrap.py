@@ -74,7 +74,9 @@ class Bubblewrap(Fixed, frozen=True, kw_only=True):
         shadows = [mount for mount in absent if os.path.basename(mount.path) in SHADOWED]
         guarded = [mount.path for mount in absent if mount not in shadows]
         network = ("--unshare-net",) if policy.network != "on" else ()
-        views = _views([mount for mount in plan if mount.exists or mount in shadows])
+        births = self._births(shadows)
+        seen = [mount for mount in plan if mount.exists or mount in shadows]
+        views = _views(seen, dict(births))
         command = tuple(argv)
         if bounds.process_limit is not None:
             command = limited(command, bounds.process_limit)
@@ -89,6 +91,16 @@ class Bubblewrap(Fixed, frozen=True, kw_only=True):
             fds=tuple(fds),
             shadows=tuple(mount.path for mount in shadows),
             guarded=(*guarded, *_links(policy)),
+            births=births,
+        )
+
+    def _births(self, shadows: Sequence[Mount]) -> tuple[tuple[str, str], ...]:
+        """Absent repositories, each with a private directory in which it may be made."""
+        temp = self.policy.temp
+        return tuple(
+            (mount.path, os.path.join(temp, f".git-{os.urandom(6).hex()}"))
+            for mount in shadows
+            if temp and os.path.basename(mount.path) == ".git"
         )
 
     def describe(self) -> tuple[str, ...]:
@@ -167,9 +179,12 @@ def _is_socket(path: str) -> bool:
         return False
 
 
-def _views(plan: Sequence[Mount]) -> Iterator[str]:
+def _views(plan: Sequence[Mount], births: Mapping[str, str]) -> Iterator[str]:
     empty: list[str] = []
     for mount in plan:
+        if mount.path in births:
+            yield from ("--bind", births[mount.path], mount.path)
+            continue
         match mount.view:
             case "writable":
                 yield from ("--bind", mount.path, mount.path)

@@ -17,6 +17,8 @@ WEB_PORTS = frozenset({80, 443})
 _LABEL = lazy(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _AUTHORITY = lazy(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9_.-]+))(?::([0-9]{1,5}))?")
 
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -72,6 +74,19 @@ def _address(text: str, version: int) -> str | None:
     return str(getattr(address, "ipv4_mapped", None) or address)
 
 
+def is_public(address: Address) -> bool:
+    """Whether an address is on the internet, also where it carries another one inside."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour
+        if address in _NAT64:
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        if inner is not None:
+            return is_public(inner)
+        if address.teredo is not None:
+            return False
+    return address.is_global and not address.is_multicast and not address.is_reserved
+
+
 class Pattern(Fixed, frozen=True):
     """One entry of an allow list: a name, `*.name` for what is below it, or an address."""
 
@@ -105,14 +120,14 @@ class AllowedHosts:
         attacker's); names under a wildcard may not lead to private networks either.
         """
         address = getattr(address, "ipv4_mapped", None) or address
-        if target.address is not None or target.host == "localhost":
+        exact = any(pattern.matches(target) and not pattern.below for pattern in self.patterns)
+        if exact and (target.address is not None or target.host == "localhost"):
             return True
         if address.is_loopback or address.is_link_local or address.is_multicast:
             return False
         if address.is_unspecified or address.is_reserved:
             return False
-        exact = any(pattern.matches(target) and not pattern.below for pattern in self.patterns)
-        return exact or address.is_global
+        return exact or is_public(address)
 
 
 def _pattern(entry: str) -> Pattern:

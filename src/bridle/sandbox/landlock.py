@@ -63,6 +63,8 @@ class Landlock(Fixed, frozen=True, kw_only=True):
         policy = self.policy
         bounds = cgroups.plan(policy.limits)
         temp = {"TMPDIR": policy.temp} if policy.temp else {}
+        kept = mounts.kept_in_writable(policy)
+        made = _absent_repositories(kept)
         yield Launch(
             argv=tuple(argv),
             cwd=cwd,
@@ -74,7 +76,8 @@ class Landlock(Fixed, frozen=True, kw_only=True):
                 handled=self._handled(),
                 seccomp=seccomp.compile_filter(network=policy.network == "on"),
             ),
-            guarded=mounts.kept_in_writable(policy),
+            guarded=tuple(path for path in kept if path not in made),
+            births=tuple((path, "") for path in made),
         )
 
     def rules(self) -> Iterator[tuple[int, str]]:
@@ -110,6 +113,10 @@ class Landlock(Fixed, frozen=True, kw_only=True):
         files = ALL | (IOCTL_DEV if self.version >= 5 else 0)
         network = TCP if self.version >= 4 and self.policy.network == "off" else 0
         return (files, network, SCOPES if self.version >= 6 else 0)
+
+
+def _absent_repositories(paths: Sequence[str]) -> list[str]:
+    return [path for path in paths if path.endswith("/.git") and not os.path.lexists(path)]
 
 
 def _visible(directory: str, hidden: set[str], above: set[str]) -> Iterator[str]:

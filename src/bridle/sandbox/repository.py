@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 from typing import TYPE_CHECKING
 
 import anyio
@@ -124,6 +125,7 @@ class Repository(Fixed, frozen=True):
 
     source: Source
     directory: str
+    state: str
     processes: Processes
 
     @classmethod
@@ -131,7 +133,8 @@ class Repository(Fixed, frozen=True):
         """The private repository for a workspace; made when it does not exist."""
         source = find_source(os.path.realpath(root))
         name = hashlib.sha256(os.fsencode(source.top)).hexdigest()[:32]
-        repository = cls(source, os.path.join(state, "checkpoints", name), processes)
+        directory = os.path.join(state, "checkpoints", name)
+        repository = cls(source, directory, os.path.realpath(state), processes)
         repository.prepare()
         return repository
 
@@ -143,6 +146,8 @@ class Repository(Fixed, frozen=True):
         excluded = "" if self.source.objects else "\n".join(NOT_COVERED) + "\n"
         if self.source.exclude:
             excluded += read_text(self.source.exclude) + "\n"
+        if self.state.startswith(self.source.top + os.sep):  # else a snapshot would hold itself
+            excluded += "/" + _escaped(os.path.relpath(self.state, self.source.top)) + "/\n"
         alternates = self.source.objects + "\n" if self.source.objects else ""
         self._put("HEAD", "ref: refs/heads/none\n")
         self._put("config", CONFIG)
@@ -214,6 +219,11 @@ class Repository(Fixed, frozen=True):
         if read_text(path) != text.strip():
             with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(text)
+
+
+def _escaped(path: str) -> str:
+    """A path as git reads it in an ignore file."""
+    return re.sub(r"([\\*?\[ ])", r"\\\1", path)
 
 
 def read_text(path: str) -> str:

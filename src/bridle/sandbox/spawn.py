@@ -118,6 +118,7 @@ class Link:
                 "confinement": _plain(launch),
                 "shadows": list(launch.shadows),
                 "guarded": list(launch.guarded),
+                "births": list(launch.births),
             }
         )
         data = memoryview(len(request).to_bytes(4, "big") + request)

@@ -64,6 +64,10 @@ def _supervise(
         undo.append(_removal(path))
         for name, value in settings:
             _write(f"{path}/{name}", value)
+    if request["births"]:
+        from bridle.sandbox import births
+
+        undo.append(births.attend(request["births"]))  # kept after the placeholders are gone
     if request["shadows"] or request["guarded"]:
         from bridle.sandbox import shadows
 

@@ -9,13 +9,18 @@ import msgspec
 
 from bridle.models.endpoints import ProviderConfig
 from bridle.permissions.compile import from_execution_policy
+from bridle.permissions.patterns import canonical
+from bridle.spec.checks import compile_checks
+from bridle.spec.observability import store_of
+from bridle.tools.builtin.names import enabled_tools
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
-from bridle.types.permissions import Policy
+from bridle.types.permissions import Policy, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bridle.checks.plan import CheckPlan
     from bridle.ports.sandbox import Network
     from bridle.spec.model import HarnessSpec
 
@@ -28,8 +33,8 @@ TUNING = (
     "history",
     "max_steps",
 )
-WRITING_TOOLS = ("write_file", "edit_file", "multi_edit")
-SHELL_TOOLS = ("bash",)
+WRITING_TOOLS = ("write_file", "edit_file", "multi_edit", "git_commit")
+SHELL_TOOLS = ("bash", "bash_session")
 
 
 class Compiled(Fixed, frozen=True, kw_only=True):
@@ -46,8 +51,11 @@ class Compiled(Fixed, frozen=True, kw_only=True):
     limits: Limits
     sandbox: str
     network: Network
-    checks: bool
+    checks: CheckPlan
     tools: bool
+    instruction_files: tuple[str, ...] | None
+    store: str | None
+    redact: tuple[str, ...] = ()
 
 
 def compile_spec(
@@ -75,8 +83,11 @@ def compile_spec(
         limits=Limits(**given),
         sandbox=spec.execution_policy.sandbox,
         network=_network(spec),
-        checks=spec.checks.enabled,
+        checks=compile_checks(spec.checks),
         tools=spec.flavor == "coding",
+        instruction_files=_names(spec.context.instruction_files),
+        store=store_of(spec.observability, Path(root or ".")),
+        redact=tuple(spec.observability.redact),
     )
 
 
@@ -103,7 +114,17 @@ def _policy(spec: HarnessSpec, root: str | None, at: Callable[[str], str | None]
         writable=tuple(execution.writable),
         hosts=tuple(execution.allowed_hosts) or None,
         only_commands=tuple(execution.allowed_commands),
+        scope=_scope(spec),
     )
+
+
+def _scope(spec: HarnessSpec) -> tuple[Scope, ...]:
+    """What the section `tools` leaves of the tools."""
+    section = spec.tools
+    if not section.enabled and not section.disabled:
+        return ()
+    removed = {canonical(glob): "tools.disabled lists it" for glob in section.disabled}
+    return (Scope(layer="spec", tools=enabled_tools(section.enabled), removed=removed),)
 
 
 def _removed(spec: HarnessSpec) -> dict[str, str]:
@@ -128,6 +149,10 @@ def _providers(spec: HarnessSpec) -> dict[str, ProviderConfig]:
         own = providers.get(name, ProviderConfig())
         providers[name] = msgspec.structs.replace(own, base_url=policy.base_url)
     return providers
+
+
+def _names(given: list[str] | None) -> tuple[str, ...] | None:
+    return None if given is None else tuple(given)
 
 
 def _network(spec: HarnessSpec) -> Network:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import msgspec
 
-from bridle.errors import SpecError, suggest
+from bridle.errors import SpecError
 from bridle.spec.model import HarnessSpec
+from bridle.spec.planned import unknown_field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     import yaml
@@ -20,6 +20,7 @@ SPEC_NAME = "harness.yaml"
 MAX_BYTES = 1_000_000
 
 Place = tuple[str | int, ...]
+Lines = dict[Place, int]
 
 
 def find_spec(directory: Path) -> Path | None:
@@ -28,20 +29,10 @@ def find_spec(directory: Path) -> Path | None:
     return candidate if candidate.is_file() else None
 
 
-def field_lines(path: Path) -> Callable[[str], str | None]:
-    """Tells `file:line` of a field, such as `execution_policy.permissions[0]`."""
-    import yaml
-
-    node = yaml.compose(path.read_text("utf-8"), Loader=yaml.SafeLoader)
-    lines = _lines(node) if node is not None else {}
-
-    def at(field: str) -> str | None:
-        names = re.findall(r"([^.\[\]]+)|\[(\d+)\]", field)
-        place: Place = tuple(int(index) if index else name for name, index in names)
-        line = _nearest(lines, place)
-        return f"{path}:{line}" if line is not None else None
-
-    return at
+def place_of(field: str) -> Place:
+    """The place that a name such as `execution_policy.permissions[0]` stands for."""
+    names = re.findall(r"([^.\[\]]+)|\[(\d+)\]", field)
+    return tuple(int(index) if index else name for name, index in names)
 
 
 def load_spec(path: Path) -> HarnessSpec:
@@ -55,6 +46,12 @@ def load_spec(path: Path) -> HarnessSpec:
 
 def parse_spec(text: str, *, file: str) -> HarnessSpec:
     """Validate the text of a spec."""
+    data, lines = read_fields(text, file=file)
+    return as_spec(data, lines, file=file)
+
+
+def read_fields(text: str, *, file: str) -> tuple[dict[str, Any], Lines]:
+    """The fields of a text and the line of each, before anything is known about them."""
     import yaml
 
     if len(text) > MAX_BYTES:
@@ -71,20 +68,24 @@ def parse_spec(text: str, *, file: str) -> HarnessSpec:
         raise SpecError(
             "must be a mapping with at least `version: 1` and `name`", file=file, line=1
         )
-    lines = _lines(node)
+    return data, _lines(node)
+
+
+def as_spec(data: dict[str, Any], lines: Lines, *, file: str) -> HarnessSpec:
+    """Validate fields strictly; what is wrong is told with its line."""
     _check_names(data, HarnessSpec, (), lines, file)
     try:
         return msgspec.convert(data, HarnessSpec)
     except msgspec.ValidationError as error:
         message, place = _read_error(str(error))
-        raise SpecError(message, file=file, line=_nearest(lines, place)) from error
+        raise SpecError(message, file=file, line=nearest_line(lines, place)) from error
 
 
-def _lines(node: yaml.Node, at: Place = ()) -> dict[Place, int]:
+def _lines(node: yaml.Node, at: Place = ()) -> Lines:
     """The line of every field."""
     import yaml
 
-    lines: dict[Place, int] = {at: node.start_mark.line + 1}
+    lines: Lines = {at: node.start_mark.line + 1}
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             below = (*at, str(key.value))
@@ -96,29 +97,41 @@ def _lines(node: yaml.Node, at: Place = ()) -> dict[Place, int]:
     return lines
 
 
-def _check_names(
-    data: dict[Any, Any], kind: type, at: Place, lines: dict[Place, int], file: str
-) -> None:
+def _check_names(data: dict[Any, Any], kind: type, at: Place, lines: Lines, file: str) -> None:
     """Refuse fields that do not exist, before their values are looked at."""
     fields = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
     for key, value in data.items():
         place = (*at, str(key))
         if key not in fields:
-            where = ".".join(str(part) for part in at)
-            what = f"field in {where}" if where else "field"
             raise SpecError(
-                suggest(str(key), fields, what=what), file=file, line=_nearest(lines, place)
+                unknown_field(str(key), at, fields), file=file, line=nearest_line(lines, place)
             )
         inner = _section(fields[key])
-        if inner is not None and isinstance(value, dict):
+        if inner is None:
+            continue
+        if isinstance(value, dict) and not _is_map(fields[key]):
             _check_names(value, inner, place, lines, file)
+        elif isinstance(value, list | dict):
+            entries = value.items() if isinstance(value, dict) else enumerate(value)
+            for index, entry in entries:
+                if isinstance(entry, dict):
+                    _check_names(entry, inner, (*place, index), lines, file)
 
 
 def _section(hint: Any) -> type | None:
+    """The struct that a field holds, itself or in a list or a map."""
     for candidate in (hint, *get_args(hint)):
         if isinstance(candidate, type) and issubclass(candidate, msgspec.Struct):
             return candidate
+        if get_args(candidate) and candidate is not hint:
+            found = _section(candidate)
+            if found is not None:
+                return found
     return None
+
+
+def _is_map(hint: Any) -> bool:
+    return any(get_origin(candidate) is dict for candidate in (hint, *get_args(hint)))
 
 
 def _read_error(text: str) -> tuple[str, Place]:
@@ -130,7 +143,8 @@ def _read_error(text: str) -> tuple[str, Place]:
     return (f"{field}: {message}" if field else message), place
 
 
-def _nearest(lines: dict[Place, int], place: Place) -> int | None:
+def nearest_line(lines: Lines, place: Place) -> int | None:
+    """The line of a field, or of the nearest one above it."""
     while place and place not in lines:
         place = place[:-1]
     return lines.get(place)

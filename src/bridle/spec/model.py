@@ -7,14 +7,11 @@ from typing import Annotated, Literal
 import msgspec
 
 from bridle.models.endpoints import ProviderConfig
+from bridle.spec.base import Amount, Positive, Section
+from bridle.spec.checks import ChecksSection
+from bridle.spec.context import ContextSection
+from bridle.spec.observability import ObservabilitySection
 from bridle.types.permissions import Permission
-
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-Amount = Annotated[float, msgspec.Meta(gt=0)]
-
-
-class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of the spec; unknown fields are errors."""
 
 
 class ModelPolicy(Section, frozen=True, kw_only=True):
@@ -55,6 +52,14 @@ class ExecutionPolicy(Section, frozen=True, kw_only=True):
     permissions: list[Permission] = []
 
 
+class ToolsSection(Section, frozen=True, kw_only=True):
+    """Which tools are offered: globs of names; `default` in `enabled` is what usually is."""
+
+    enabled: list[str] = []
+    disabled: list[str] = []
+    search_url: str | None = None
+
+
 class LimitsSection(Section, frozen=True, kw_only=True):
     """What a run may use."""
 
@@ -73,12 +78,6 @@ class PolicyTest(Section, frozen=True, kw_only=True):
     because: str | None = None
 
 
-class ChecksSection(Section, frozen=True, kw_only=True):
-    """What decides whether a result is verified."""
-
-    enabled: bool = False
-
-
 class HarnessSpec(Section, frozen=True, kw_only=True):
     """A whole spec."""
 
@@ -88,6 +87,9 @@ class HarnessSpec(Section, frozen=True, kw_only=True):
     flavor: Literal["coding", "no_tool"] = "coding"
     model_policy: ModelPolicy = ModelPolicy()
     execution_policy: ExecutionPolicy = ExecutionPolicy()
+    tools: ToolsSection = ToolsSection()
     limits: LimitsSection = LimitsSection()
+    context: ContextSection = ContextSection()
     checks: ChecksSection = ChecksSection()
+    observability: ObservabilitySection = ObservabilitySection()
     policy_tests: list[PolicyTest] = []

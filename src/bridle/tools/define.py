@@ -72,6 +72,8 @@ class Tool(Fixed, frozen=True, kw_only=True):
     hosts: Callable[[dict[str, Any]], tuple[str, ...]] | None = None
     command: Callable[[dict[str, Any]], str | None] | None = None
     cwd: Callable[[dict[str, Any]], str | None] | None = None
+    fills: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """Completes the arguments before they are decided on: the call runs with what was decided."""
     asks_user: bool = False
     delegates: bool = False
 
@@ -92,6 +94,8 @@ class Tool(Fixed, frozen=True, kw_only=True):
             )
         try:
             return self._facts(call.args)
+        except ToolError as error:
+            return CallFacts(problem=f"{error.message}\nHint: {error.hint or self._hint()}")
         except Exception as error:  # noqa: BLE001 - a call that cannot be described cannot run
             what = f"{type(error).__name__}: {error}"
             return CallFacts(
@@ -99,12 +103,14 @@ class Tool(Fixed, frozen=True, kw_only=True):
                 f"Hint: {self._hint()}",
             )
 
-    def _facts(self, args: dict[str, Any]) -> CallFacts:
+    def _facts(self, given: dict[str, Any]) -> CallFacts:
+        args = self.fills(given) if self.fills is not None else given
         read_only = _value(self.read_only, args)
         effect: Effect = "safe" if read_only else "once"
         if self.effect is not None:
             effect = _value(self.effect, args)
         return CallFacts(
+            args=args if args != given else None,
             category=_value(self.category, args),
             read_only=read_only,
             destructive=_value(self.destructive, args),
@@ -148,6 +154,7 @@ def tool(
     hosts: Callable[[dict[str, Any]], tuple[str, ...]] | None = None,
     command: Callable[[dict[str, Any]], str | None] | None = None,
     cwd: Callable[[dict[str, Any]], str | None] | None = None,
+    fills: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     asks_user: bool = False,
     delegates: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...

@@ -36,24 +36,43 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     reserved_tokens: int = 0
 
 
-class Price(msgspec.Struct, frozen=True, kw_only=True):
-    """USD per token; cached input costs as much as other input unless it is told."""
+class Price(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """USD per token; cached input costs as much as other input unless it is told.
+
+    `tiers` holds (threshold, price), ascending: the whole request costs that price when its input
+    passes the threshold.
+    """
 
     input: float = 0.0
     output: float = 0.0
     cached: float | None = None
     cache_write: float | None = None
+    tiers: tuple[tuple[int, Price], ...] = ()
+
+    def at(self, input_tokens: int) -> Price:
+        """The price of a request with this much input."""
+        chosen = self
+        for start, price in self.tiers:
+            if input_tokens > start:
+                chosen = price
+        return chosen
+
+    @property
+    def dearest_input(self) -> float:
+        """What a token of input costs at worst: it may be written to a cache."""
+        return max(self.input, self.cache_write or 0.0)
 
     def cost(self, usage: Usage) -> float:
         """What a request cost. Cached and cache-writing tokens are part of the input."""
-        cached = self.input if self.cached is None else self.cached
-        write = self.input if self.cache_write is None else self.cache_write
+        price = self.at(usage.input_tokens)
+        cached = price.input if price.cached is None else price.cached
+        write = price.input if price.cache_write is None else price.cache_write
         plain = usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens
         return (
-            max(plain, 0) * self.input
+            max(plain, 0) * price.input
             + usage.cached_tokens * cached
             + usage.cache_write_tokens * write
-            + usage.output_tokens * self.output
+            + usage.output_tokens * price.output
         )
 
 
@@ -82,6 +101,7 @@ class NoRoom(msgspec.Struct, frozen=True, tag="no_room"):
 
 def fit(ask: Ask, chain: Sequence[Account]) -> Room | NoRoom:
     """Clamp the output to what every account on the chain still has, or say why it cannot be."""
+    price = ask.price.at(ask.input_tokens)
     output = ask.output_tokens
     floor = min(MIN_OUTPUT_TOKENS, ask.output_tokens)
     waiting: NoRoom | None = None
@@ -99,7 +119,7 @@ def fit(ask: Ask, chain: Sequence[Account]) -> Room | NoRoom:
     if waiting is not None:
         return waiting
     tokens = ask.input_tokens + output
-    usd = ask.input_tokens * ask.price.input + output * ask.price.output
+    usd = ask.input_tokens * price.dearest_input + output * price.output
     return Room(output_tokens=output, usd=usd, tokens=tokens)
 
 
@@ -109,14 +129,15 @@ def _output_room(ask: Ask, account: Account, *, with_reservations: bool) -> int 
     if account.max_tokens is not None:
         used = account.spent_tokens + (account.reserved_tokens if with_reservations else 0)
         rooms.append(account.max_tokens - used - ask.input_tokens)
-    if account.max_usd is not None and (ask.price.input or ask.price.output):
+    price = ask.price.at(ask.input_tokens)
+    if account.max_usd is not None and (price.dearest_input or price.output):
         reserved = account.reserved_usd if account.reserved_usd > DUST_USD else 0.0
         used_usd = account.spent_usd + (reserved if with_reservations else 0.0)
-        left = account.max_usd - used_usd - ask.input_tokens * ask.price.input
+        left = account.max_usd - used_usd - ask.input_tokens * price.dearest_input
         if left < 0:
             rooms.append(-1)
-        elif ask.price.output:
-            rooms.append(int(left / ask.price.output))
+        elif price.output:
+            rooms.append(int(left / price.output))
     return min(rooms) if rooms else None
 
 

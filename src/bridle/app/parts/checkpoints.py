@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridle.app.undo import Undo, Undone
 from bridle.errors import ConfigError
-from bridle.types.events import CheckpointTaken
+from bridle.types.events import CheckpointTaken, ToolCalled
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from bridle.app.attachment import Attachment
     from bridle.sandbox.checkpoints import Checkpoints
 
@@ -24,6 +27,36 @@ class SessionCheckpoints:
         """The checkpoints of the thread, oldest first."""
         events = await self._attachment.journal.store.events(self._attachment.thread.id)
         return tuple(event for event in events if isinstance(event, CheckpointTaken))
+
+    async def changed(self, run_id: str, edited: Iterable[str] = ()) -> Sequence[str]:
+        """The files that a run changed, relative to the workspace.
+
+        `edited` are those that its edits named; what its commands changed is found by snapshots.
+        """
+        checkpoints = self._checkpoints
+        if checkpoints is None:
+            return tuple(edited)
+        found = dict.fromkeys(edited)
+        for taken in await self._of_commands(run_id):
+            for change in await checkpoints.diff(taken.before, taken.after):
+                found[change.path] = None
+        return tuple(dict.fromkeys(_relative(path, checkpoints.root) for path in found))
+
+    async def _of_commands(self, run_id: str) -> Sequence[CheckpointTaken]:
+        store = self._attachment.journal.store
+        place = await store.run(run_id)
+        if place is None:
+            return []
+        events = await store.events(place.row.thread_id, after=place.start_seq - 1)
+        named = {e.call_id for e in events if isinstance(e, ToolCalled) and e.facts.paths}
+        return [
+            event
+            for event in events
+            if isinstance(event, CheckpointTaken)
+            and event.run_id == run_id
+            and event.call_id not in named
+            and event.before != event.after
+        ]
 
     async def undo(self, run_id: str | None = None) -> Undone:
         """Take back a run, the thread's last one by default: its files and its conversation."""
@@ -47,3 +80,9 @@ class SessionCheckpoints:
         if not rows:
             raise ConfigError("The thread has no runs.")
         return rows[0].run_id
+
+
+def _relative(path: str, root: str) -> str:
+    """A path as it is told: within the workspace, relative to it."""
+    place = Path(path)
+    return str(place.relative_to(root)) if place.is_relative_to(root) else path

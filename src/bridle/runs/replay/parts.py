@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -37,7 +38,14 @@ if TYPE_CHECKING:
     from bridle.types.tools import CallFacts, ToolSpec
 
 _head = msgspec.json.Decoder(RequestHead)
-EMITTED = (ev.TasksUpdated, ev.CheckpointTaken, ev.SubagentStarted)
+EMITTED = (
+    ev.TasksUpdated,
+    ev.CheckpointTaken,
+    ev.SubagentStarted,
+    ev.Noted,
+    ev.SettingsChanged,
+    ev.PermissionGranted,
+)
 """Events that tools record beside their results."""
 
 STOPPED = frozenset({"interrupted", "timeout", "cancelled"})
@@ -205,12 +213,13 @@ class TapeChecks:
     """Gives the recorded checks and what they said."""
 
     tape: Tape
+    max_rounds: int = 0
 
     async def plan(self, run_id: str) -> tuple[ev.CheckStarted, ...]:
         """The checks that were run after this point."""
         return tuple(
             bare(event)
-            for event in self.tape.events[self.tape.position :]
+            for event in takewhile(_not_answered, self.tape.events[self.tape.position :])
             if isinstance(event, ev.CheckStarted) and event.run_id == run_id
         )
 
@@ -274,7 +283,7 @@ class TapePreparer:
             runner=TapeRunner(self.tape),
             budget=TapeBudget(self.tape),
             limits=started.limits,
-            checks=TapeChecks(self.tape),
+            checks=TapeChecks(self.tape, started.check_rounds),
             mode_id=wanted.mode or started.mode_id,
             count=self._count,
             concurrency=Concurrency(children=started.limits.max_parallel),
@@ -318,6 +327,11 @@ class TapePreparer:
         if body is None:
             raise UserError(f"The log names blob {name[:12]}…, which is missing.")
         return body
+
+
+def _not_answered(event: ev.Event) -> bool:
+    """Before the next message: checks after it are those of another round."""
+    return not isinstance(event, ev.MessageStarted | ev.RunEnded)
 
 
 def _prose(message: Message) -> Iterator[StreamPart]:

@@ -20,6 +20,9 @@ from bridle.types.events import (
     ErrorRaised,
     Event,
     MessageEnded,
+    Noted,
+    PermissionGranted,
+    SettingsChanged,
     SubagentStarted,
     TasksUpdated,
     ToolReturned,
@@ -175,6 +178,8 @@ def is_result(event: Event | None) -> bool:
             return True
         case SubagentStarted():
             return True
+        case Noted() | SettingsChanged() | PermissionGranted():
+            return event.call_id is not msgspec.UNSET
         case _:
             return False
 

@@ -5,9 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
+import msgspec
 
 from bridle.errors import LeaseLost, ReplayDiverged
-from bridle.types.events import DurableEvent, ErrorRaised, Event, LeaseTaken, MessageEnded
+from bridle.types.events import (
+    DurableEvent,
+    ErrorRaised,
+    Event,
+    LeaseTaken,
+    MessageEnded,
+    SettingsChanged,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +28,8 @@ E = TypeVar("E", bound=Event)
 
 def is_external(event: Event) -> bool:
     """Whether an event was written by others than the drain."""
+    if isinstance(event, SettingsChanged):
+        return event.call_id is msgspec.UNSET
     copied = isinstance(event, MessageEnded) and event.run_id is None
     return copied or event.origin == "external"
 

@@ -5,21 +5,25 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from bridle.app.coding import RunOptions, coding_harness
+from bridle.app.coding import Coding, RunOptions, build_coding
+from bridle.app.resuming import with_open_model
 from bridle.errors import ConfigError, UserError
 from bridle.surfaces.cli import exits
+from bridle.surfaces.cli.closing import closing
 from bridle.surfaces.cli.interact import answer_all, can_ask
 from bridle.surfaces.cli.output import data, json_line, talk
-from bridle.surfaces.cli.render import Progress, result_json
+from bridle.surfaces.cli.render import result_json
 from bridle.surfaces.cli.signals import Signals
+from bridle.surfaces.cli.stepping import OneStep
 from bridle.types.base import Fixed
-from bridle.types.events import AnyEvent, encode_event
+from bridle.types.events import AnyEvent, ModelFellBack, Noted, encode_event
 
 if TYPE_CHECKING:
     from bridle.app.harness import Harness
     from bridle.app.results import RunResult
     from bridle.app.session import Session
     from bridle.runs.summary import RunSummary
+    from bridle.surfaces.cli.progress import Progress
 
 FORMATS = ("text", "json", "stream-json")
 
@@ -31,31 +35,68 @@ class Job(Fixed, frozen=True, kw_only=True):
     resume: bool
     thread: str | None
     format: str
+    mode: str | None = None
+    single_step: bool = False
     must_verify: bool = False
 
 
 async def do(options: RunOptions, job: Job) -> int:
     """Run a job to its end, or until it rests; returns the exit code."""
-    harness = coding_harness(options)
+    if job.task is None:
+        options = await with_open_model(options, job.thread)
+    coding = build_coding(options)
+    harness = coding.harness
+    progress = _progress(job, coding)
+    if job.mode is not None:
+        harness.check_mode(job.mode)
     async with harness:
         signals = Signals(harness.pause)
         session = await _session(harness, job)
         signals.install()
-        run_id = await _begin(session, job)
+        step = OneStep(harness.pause)
+        _listen(session, job, progress, step)
+        run_id = await _begin(session, job, coding)
         result = await session.wait(run_id)
         asks = job.format == "text" and options.answerable and can_ask()
         while asks and result.pending and signals.received is None:
+            if progress is not None:
+                progress.finish()
             if not await answer_all(session, result):
                 break
             result = await session.wait(run_id)
         summary = await session.summary(run_id)
+        files = await session.checkpoints.changed(run_id, summary.files)
+    code = _code(job, coding, summary, result, signals)
+    rests = step.rested and summary.reason is None and not result.pending
+    if rests and code == exits.AWAITING:
+        code = exits.OK
+    if job.format == "text":
+        if progress is not None:
+            progress.finish()
+        if signals.exit_code is not None and summary.reason is None:
+            talk("stopped; go on with: bridle run --continue")
+            return code
+        shown = progress is not None and sys.stdout.isatty() and progress.streamed == result.text
+        if result.text and not shown:
+            data(result.text)
+        unchecked = _unchecked(coding, summary)
+        closing(result, files, rests=rests, unchecked=unchecked, model=summary.model)
+        return code
+    line = result_json(summary, result, code=code, files=files)
+    json_line({"type": "result", **line} if job.format == "stream-json" else line)
+    return code
+
+
+def _code(
+    job: Job, coding: Coding, summary: RunSummary, result: RunResult[Any], signals: Signals
+) -> int:
     if signals.exit_code is not None and summary.reason is None:
-        talk("stopped; go on with: bridle run --continue")
         return signals.exit_code
-    code = exits.exit_code(result.reason, result.verdict, result.error)
+    code = exits.exit_code(
+        result.reason, result.verdict, result.error, fail_on_error=coding.fail_on_error
+    )
     if code == exits.OK and job.must_verify and result.verdict != "verified":
-        code = exits.NOT_DONE
-    _print(job, summary, result, code)
+        return exits.NOT_DONE
     return code
 
 
@@ -68,12 +109,15 @@ async def _session(harness: Harness, job: Job) -> Session:
         raise UserError("There is nothing to continue here. Start with: bridle run TASK") from error
 
 
-async def _begin(session: Session, job: Job) -> str:
+async def _begin(session: Session, job: Job, coding: Coding) -> str:
     """Admit the task, or wake what was left unfinished; returns the run to wait for."""
-    session.events.subscribe(_listener(job))
+    if job.mode is not None:
+        await session.modes.switch(job.mode)
     if job.task is not None:
         run = session.start(job.task)
         talk(f"run {run.id}")
+        for text in coding.said if job.format == "text" else ():
+            talk(text)
         await run.begin()
         return run.id
     open_run = await session.open_run()
@@ -84,10 +128,24 @@ async def _begin(session: Session, job: Job) -> str:
     return open_run
 
 
-def _listener(job: Job) -> Any:
+def _progress(job: Job, coding: Coding) -> Progress | None:
+    """What a person at a terminal sees; a pipe gets the result and warnings."""
+    if job.format != "text" or not sys.stderr.isatty():
+        return None
+    from bridle.surfaces.cli.progress import Progress
+
+    return Progress(coding.root)
+
+
+def _listen(session: Session, job: Job, progress: Progress | None, step: OneStep) -> None:
     if job.format == "stream-json":
-        return _stream
-    return Progress() if job.format == "text" else _silent
+        session.events.subscribe(_stream)
+    if progress is not None:
+        session.events.subscribe(progress)
+    elif job.format == "text":
+        session.events.subscribe(_warn)
+    if job.single_step:
+        session.events.subscribe(step)
 
 
 def _stream(event: AnyEvent) -> None:
@@ -95,29 +153,18 @@ def _stream(event: AnyEvent) -> None:
     sys.stdout.flush()
 
 
-def _silent(event: AnyEvent) -> None:
-    del event
+def _warn(event: AnyEvent) -> None:
+    """What also a log should say, such as a call of unknown outcome or another model."""
+    if isinstance(event, ModelFellBack):
+        talk(f"{event.to_model} answers instead: {event.why}")
+    elif isinstance(event, Noted):
+        talk(event.text)
 
 
-def _print(job: Job, summary: RunSummary, result: RunResult[Any], code: int) -> None:
-    if job.format == "text":
-        if result.text:
-            data(result.text)
-        _closing(result)
-        return
-    line = result_json(summary, result, code=code)
-    json_line({"type": "result", **line} if job.format == "stream-json" else line)
+def _unchecked(coding: Coding, summary: RunSummary) -> str | None:
+    """Why a result that could have been checked was not."""
+    if summary.verdict != "claimed" or not coding.finds_checks:
+        return None
+    from bridle.app.coding import unchecked
 
-
-def _closing(result: RunResult[Any]) -> None:
-    for pending in result.pending:
-        title = pending.card.get("title", pending.tool)
-        talk(f"waiting for you: {title}\n  bridle approve {pending.id}")
-    if result.error is not None:
-        talk(f"bridle: {result.error.type}: {result.error.message}")
-    talk(
-        f"{result.reason}{f', {result.verdict}' if result.verdict else ''}: {result.steps} steps, "
-        f"{result.usage.total_tokens} tokens, {result.cost_usd:.4f} USD"
-    )
-    if result.pending:
-        talk("then: bridle run --continue")
+    return unchecked(coding.root)

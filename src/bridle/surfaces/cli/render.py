@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
-import click
 import msgspec
 
-from bridle.surfaces.cli.output import short, talk
+from bridle.runs.dimensions import dimension_of
+from bridle.surfaces.cli.output import short
 from bridle.types import events as ev
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bridle.app.results import RunResult
     from bridle.runs.summary import RunSummary
 
@@ -46,31 +47,9 @@ def _detail(event: ev.Event) -> str:
             return ""
 
 
-class Progress:
-    """Live progress for a person on stderr; the answer itself goes to stdout."""
-
-    def __init__(self) -> None:
-        self._tty = sys.stderr.isatty()
-
-    def __call__(self, event: ev.AnyEvent) -> None:
-        """Show one event."""
-        if isinstance(event, ev.ToolCalled):
-            talk(f"· {event.tool} {short(msgspec.json.encode(event.args).decode(), DETAIL)}")
-        elif isinstance(event, ev.ToolProgress):
-            talk(f"  {short(event.text, DETAIL)}")
-        elif isinstance(event, ev.ToolReturned) and event.is_error:
-            talk(f"  {'denied' if event.denied else 'failed'}: {short(event.result, DETAIL)}")
-        elif isinstance(event, ev.ModelRetried):
-            talk(f"· retrying in {event.delay:.1f} s: {event.why}")
-        elif isinstance(event, ev.Noted):
-            talk(f"· {event.text}")
-        elif isinstance(event, ev.CheckEnded):
-            talk(f"· check {event.name}: {'passed' if event.passed else 'failed'}")
-        elif isinstance(event, ev.MessageDelta) and self._tty and event.kind == "text":
-            click.echo(event.delta, err=True, nl=False)
-
-
-def result_json(summary: RunSummary, result: RunResult[Any], *, code: int) -> dict[str, Any]:
+def result_json(
+    summary: RunSummary, result: RunResult[Any], *, code: int, files: Sequence[str]
+) -> dict[str, Any]:
     """The object that `--output-format json` prints."""
     error = result.error
     return {
@@ -98,8 +77,13 @@ def result_json(summary: RunSummary, result: RunResult[Any], *, code: int) -> di
             for p in result.pending
         ],
         "checks": summary.checks,
-        "files_changed": summary.files,
+        "files_changed": files,
         "error": None
         if error is None
-        else {"type": error.type, "message": error.message, "retryable": error.retryable},
+        else {
+            "type": error.type,
+            "message": error.message,
+            "retryable": error.retryable,
+            "dimension": msgspec.to_builtins(dimension_of(error.type)),
+        },
     }

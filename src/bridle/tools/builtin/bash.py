@@ -44,6 +44,7 @@ def bash_tool(place: Workplace) -> Tool:
             ["bash", "-c", command],
             sandbox=place.sandbox,
             cwd=where,
+            env=ctx.scope.secrets,
             timeout=_seconds(timeout),
             on_output=tell,
         )

@@ -55,7 +55,7 @@ def multi_edit_tool(place: Workplace) -> Tool:
 
 
 def _edit(place: Workplace, path: str, edits: Sequence[Edit], thread_id: str) -> str:
-    check_unchanged(place, path, thread_id)
+    check_unchanged(place, path, thread_id, near=edits[0].old)
     text = read_text(place, path, thread_id)
     places = 0
     for number, edit in enumerate(edits, 1):

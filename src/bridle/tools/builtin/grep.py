@@ -6,15 +6,15 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
 from bridle.errors import ToolError
-from bridle.tools.builtin.ignoring import walk
-from bridle.tools.builtin.list_files import matcher
+from bridle.tools.builtin import searching
+from bridle.tools.builtin.ignoring import IGNORE_FILE, repository_top
+from bridle.tools.builtin.searching import MAX_FILE_BYTES, Query
 from bridle.tools.define import Tool, tool
-from bridle.types.base import Fixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,18 +22,8 @@ if TYPE_CHECKING:
     from bridle.tools.builtin.workspace import Workplace
 
 MAX_LINES = 400
-MAX_FILE_BYTES = 10_000_000
 LONGEST_LINE = 400
 TIMEOUT = 60.0
-
-
-class Query(Fixed, frozen=True, kw_only=True):
-    """What to look for."""
-
-    pattern: str
-    glob: str | None
-    ignore_case: bool
-    context: int
 
 
 def grep_tool(place: Workplace, *, ripgrep: str | None = None) -> Tool:
@@ -63,102 +53,78 @@ def grep_tool(place: Workplace, *, ripgrep: str | None = None) -> Tool:
             pattern=pattern, glob=glob, ignore_case=ignore_case, context=max(0, min(context, 20))
         )
         start = place.files.resolve(path)
-        if program:
-            return await _with_ripgrep(place, program, query, start)
+        if program and (options := _options(str(place.root), start, query)) is not None:
+            found = await _with_ripgrep(place, program, options, query, start)
+            if found is not None:
+                return found
         return await anyio.to_thread.run_sync(_with_python, place, query, start)
 
     return grep
 
 
-async def _with_ripgrep(place: Workplace, program: str, query: Query, start: str) -> str:
-    base, name = (start, ".") if os.path.isdir(start) else os.path.split(start)  # noqa: ASYNC240
+def _options(root: str, start: str, query: Query) -> list[str] | None:
+    """How to ask ripgrep for the same; None where it would find something else.
+
+    A glob for ripgrep also takes in what is ignored, a type does not, but knows names only. Files
+    named on its command line are searched otherwise, and it heeds all .gitignore files above.
+    """
+    if not os.path.isdir(start):
+        return None
+    options = []
+    if query.glob is not None:
+        if not query.glob.strip() or "/" in query.glob or query.glob[0] in "!\\":
+            return None
+        options += [f"--type-add=wanted:{query.glob}", "--type=wanted"]
+    top = repository_top(root)
+    above = _has_rules(os.path.dirname(top), None)
+    if not _has_rules(os.path.dirname(start), top):
+        options.append("--no-ignore-parent")
+    elif above and top != "/":
+        return None
+    return options
+
+
+def _has_rules(place: str, down_to: str | None) -> bool:
+    """Whether a directory or one above it has a .gitignore, up to and with `down_to`."""
+    if down_to is not None and not (place + "/").startswith(down_to.rstrip("/") + "/"):
+        return False
+    while True:
+        if os.path.lexists(os.path.join(place, IGNORE_FILE)):
+            return True
+        if place == down_to or place == os.path.dirname(place):
+            return False
+        place = os.path.dirname(place)
+
+
+async def _with_ripgrep(
+    place: Workplace, program: str, options: list[str], query: Query, start: str
+) -> str | None:
+    """Ask ripgrep; None when it cannot read the pattern."""
     argv = [
         program, "--no-config", "--color=never", "--no-heading", "--line-number", "--with-filename",
-        "--hidden", "--glob=!.git", "--no-require-git", "--no-ignore-global",
-        "--no-ignore-exclude", "--no-ignore-dot", "--sort=path",
-        f"--max-filesize={MAX_FILE_BYTES}", f"--context={query.context}",
+        "--hidden", "--glob=!.git", "--no-require-git", "--no-ignore-global", "--no-messages",
+        "--no-ignore-exclude", "--no-ignore-dot", "--sort=path", "--crlf", "--encoding=none",
+        f"--max-filesize={MAX_FILE_BYTES}", f"--context={query.context}", *options,
     ]  # fmt: skip
     if query.ignore_case:
         argv.append("--ignore-case")
-    if query.glob:
-        argv.append(f"--glob={query.glob}")
     result = await place.processes.run(
-        [*argv, "--regexp", query.pattern, "--", name],
+        [*argv, "--regexp", query.pattern, "--", "."],
         sandbox=None,
-        cwd=base,
+        cwd=start,
         timeout=TIMEOUT,
         stderr="separate",
     )
     if result.exit_code > 1:
-        raise ToolError(f"The search failed: {result.stderr.strip()[:500]}")
-    lines = (line.removeprefix("./") for line in result.stdout.splitlines())
-    return _bounded(lines)
+        return None
+    lines = result.stdout.split("\n")
+    return _bounded(line.removeprefix("./").rstrip("\r") for line in lines[:-1])
 
 
 def _with_python(place: Workplace, query: Query, start: str) -> str:
-    flags = re.IGNORECASE if query.ignore_case else 0
-    expression = re.compile(query.pattern, flags)
-    return _bounded(_search(place, query, expression, start))
-
-
-def _search(
-    place: Workplace, query: Query, expression: re.Pattern[str], start: str
-) -> Iterator[str]:
-    matches: Any = matcher(query.glob) if query.glob else lambda _path: True
-    gap = False
-    for name, full in _candidates(place, start):
-        if not matches(name):
-            continue
-        for block in _blocks(full, expression, query.context):
-            if query.context and gap:
-                yield "--"
-            gap = True
-            for number, line, hit in block:
-                mark = ":" if hit else "-"
-                yield f"{name}{mark}{number}{mark}{line}"
-
-
-def _candidates(place: Workplace, start: str) -> Iterator[tuple[str, str]]:
-    if not Path(start).is_dir():
-        yield Path(start).name, start
-        return
-    for found in sorted(
-        (f.path for f in walk(str(place.root), start) if not f.is_dir),
-        key=lambda path: path.split("/"),
-    ):
-        yield found, f"{start}/{found}"
-
-
-def _blocks(
-    full: str, expression: re.Pattern[str], context: int
-) -> Iterator[list[tuple[int, str, bool]]]:
-    """The matching lines of a file, with those around them, in runs that touch."""
-    try:
-        if Path(full).is_symlink() or Path(full).stat().st_size > MAX_FILE_BYTES:
-            return
-        body = Path(full).read_bytes()
-    except OSError:
-        return
-    if b"\0" in body[:8192]:
-        return
-    text = body.decode("utf-8", "replace")
-    if expression.search(text) is None:
-        return
-    lines = text.splitlines()
-    hits = [number for number, line in enumerate(lines) if expression.search(line)]
-    if not hits:
-        return
-    wanted = sorted(
-        {n for hit in hits for n in range(hit - context, hit + context + 1) if 0 <= n < len(lines)}
-    )
-    chosen = set(hits)
-    block: list[tuple[int, str, bool]] = []
-    for number in wanted:
-        if block and number != block[-1][0]:
-            yield block
-            block = []
-        block.append((number + 1, lines[number], number in chosen))
-    yield block
+    if Path(start).is_dir():
+        return _bounded(searching.search(str(place.root), start, query))
+    return _bounded(searching.search_file(start, query))
 
 
 def _bounded(lines: Iterator[str]) -> str:

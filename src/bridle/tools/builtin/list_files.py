@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 
 from bridle.errors import ToolError
+from bridle.tools.builtin.gitignore import braces, translate
 from bridle.tools.builtin.ignoring import walk
 from bridle.tools.define import Tool, tool
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bridle.tools.builtin.workspace import Workplace
 
 MAX_ENTRIES = 1000
@@ -80,15 +83,28 @@ def _glob(place: Workplace, pattern: str, path: str) -> str:
     return "\n".join(shown) or "(no files match)"
 
 
-def matcher(pattern: str) -> Any:
-    """A test for relative paths: `*` within a name, `**` across directories."""
-    from pathspec import GitIgnoreSpec
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """A test for relative paths: `*` within a name, `**` across directories, `{a,b}`, `!` not.
 
-    if not pattern.strip():
+    A pattern without a slash is about the name of a file, one with a slash about its whole path.
+    """
+    import re
+
+    wanted = pattern.strip()
+    if wanted.startswith("!"):
+        inner = matcher(wanted[1:])
+        return lambda path: not inner(path)
+    if not wanted:
         raise ToolError("The pattern is empty.")
-    anchored = pattern if "/" not in pattern or pattern.startswith("/") else f"/{pattern}"
-    spec = GitIgnoreSpec.from_lines([anchored])
-    return spec.match_file
+    by_name = "/" not in wanted
+    try:
+        union = "|".join(translate(glob) for glob in braces(wanted.removeprefix("/")))
+        matches = re.compile(union, re.DOTALL).fullmatch
+    except re.error as error:
+        raise ToolError(f"{pattern!r} is not a pattern: {error}") from error
+    if by_name:
+        return lambda path: matches(path.rpartition("/")[2]) is not None
+    return lambda path: matches(path) is not None
 
 
 def _modified(path: str) -> float:

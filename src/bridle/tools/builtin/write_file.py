@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 
 from bridle.errors import ToolError
+from bridle.tools.builtin.editing import region
 from bridle.tools.builtin.read_file import numbered
 from bridle.tools.define import Tool, ToolContext, tool
 
@@ -42,8 +43,13 @@ def store(place: Workplace, path: str, content: str, thread_id: str) -> None:
     place.seen.remember(thread_id, place.files.write(path, body))
 
 
-def check_unchanged(place: Workplace, path: str, thread_id: str) -> None:
-    """Refuse to change a file that somebody else changed after this thread saw it."""
+def check_unchanged(
+    place: Workplace, path: str, thread_id: str, *, near: str | None = None
+) -> None:
+    """Refuse to change a file that somebody else changed after this thread saw it.
+
+    What it reads now is told: the region that is like `near`, else its beginning.
+    """
     now = place.files.status(path)
     seen = place.seen.last(thread_id, now.path) if now is not None else None
     if now is None or seen is None or seen == now:
@@ -51,9 +57,12 @@ def check_unchanged(place: Workplace, path: str, thread_id: str) -> None:
     body, status = place.files.read(path)
     place.seen.remember(thread_id, status)
     text = body.decode("utf-8", "replace")
+    if near is None:
+        now_reads = "It begins now with:\n" + numbered(text.splitlines(), 1, SHOWN_LINES)
+    else:
+        now_reads = "The nearest place reads now:\n" + region(text, near)
     raise ToolError(
-        f"{path!r} was changed by somebody else since you read it. It begins now with:\n"
-        + numbered(text.splitlines(), 1, SHOWN_LINES),
+        f"{path!r} was changed by somebody else since you read it. {now_reads}",
         hint="Read it again and decide anew.",
         kind="stale",
     )

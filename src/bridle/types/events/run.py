@@ -24,7 +24,8 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="agent_start"):
 
     `head` and `policy` are hashes of blobs: the stable part of every request (instructions and
     tools) and the compiled policy. `parallel` is how many calls run at once, in all and of one
-    category: what may have been running when a process died follows from it.
+    category: what may have been running when a process died follows from it. `check_rounds` is how
+    often failed checks are sent back to the agent.
     """
 
     origin: ClassVar[Origin] = "input"
@@ -43,6 +44,7 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="agent_start"):
     depth: int = 0
     parent_run_id: str | None = None
     context: dict[str, Any] = msgspec.field(default_factory=dict)
+    check_rounds: int = 0
 
 
 class RunPaused(Event, frozen=True, kw_only=True, tag="agent_paused"):
@@ -83,6 +85,7 @@ class Noted(Event, frozen=True, kw_only=True, tag="info"):
     code: str
     text: str
     consumes: tuple[str, ...] = ()
+    call_id: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class CheckStarted(Event, frozen=True, kw_only=True, tag="check_start"):
@@ -92,6 +95,7 @@ class CheckStarted(Event, frozen=True, kw_only=True, tag="check_start"):
 
     name: str
     command: str
+    timeout: float = 300.0
 
 
 class CheckEnded(Event, frozen=True, kw_only=True, tag="check_end"):

@@ -2,6 +2,8 @@
 
 from typing import Any, ClassVar
 
+import msgspec
+
 from bridle.types.events.base import Event, Origin
 from bridle.types.ops import Op
 from bridle.types.threads import Owner, Thread
@@ -38,12 +40,13 @@ class ThreadDeleted(Event, frozen=True, kw_only=True, tag="thread_deleted"):
 
 
 class SettingsChanged(Event, frozen=True, kw_only=True, tag="settings_changed"):
-    """One setting of the thread has another value."""
+    """One setting of the thread has another value; `call_id` when a tool changed it."""
 
     origin: ClassVar[Origin] = "external"
 
     key: str
     value: Any
+    call_id: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class InputAdmitted(Event, frozen=True, kw_only=True, tag="input_admitted"):
@@ -76,10 +79,12 @@ class LeaseTaken(Event, frozen=True, kw_only=True, tag="lease_taken"):
 class PermissionGranted(Event, frozen=True, kw_only=True, tag="permission_granted"):
     """The user allowed a kind of call for as long as the owner of the session lives.
 
-    It stays in the log for audit; another process does not take it over.
+    It stays in the log for audit; another process does not take it over. `call_id` when the model
+    asked for it with a tool.
     """
 
     scope: str
     matches: str
     owner: str
     consumes: tuple[str, ...] = ()
+    call_id: str | msgspec.UnsetType = msgspec.UNSET

@@ -1,0 +1,61 @@
+"""The last lines of a run: what it waits for, what went wrong, what it changed and spent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bridle.app.advice import advice
+from bridle.surfaces.cli.output import talk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bridle.app.results import Pending, RunResult
+
+ANSWERS = {
+    "approval": "bridle approve {id}",
+    "question": "bridle answer {id} TEXT",
+    "plan": "bridle answer {id} --approve",
+}
+SHOWN_FILES = 8
+
+
+def closing(
+    result: RunResult[Any],
+    files: Sequence[str],
+    *,
+    rests: bool,
+    unchecked: str | None,
+    model: str | None,
+) -> None:
+    """Say how a run ended, or what it waits for."""
+    for pending in result.pending:
+        talk(f"waiting for you: {_title(pending)}\n  {_answer(pending)}")
+    if result.error is not None:
+        talk(f"bridle: {result.error.type}: {result.error.message}")
+        if (next_step := advice(result.error.type, model)) is not None:
+            talk(next_step)
+    if files:
+        more = f" and {len(files) - SHOWN_FILES} more" if len(files) > SHOWN_FILES else ""
+        talk(f"changed: {', '.join(files[:SHOWN_FILES])}{more} (undo with: bridle undo)")
+    if unchecked is not None:
+        talk(f"not checked: {unchecked}")
+    how = "one step done" if rests else result.reason
+    talk(
+        f"{how}{f', {result.verdict}' if result.verdict else ''}: {result.steps} steps, "
+        f"{result.usage.total_tokens} tokens, {result.cost_usd:.4f} USD"
+    )
+    if result.pending or rests:
+        talk(f"{'go on with' if rests else 'then'}: bridle run --continue")
+
+
+def _title(pending: Pending) -> str:
+    said = pending.args.get("question") or pending.args.get("title")
+    if pending.kind in ("question", "plan") and said:
+        return str(said)
+    title: str = pending.card.get("title", pending.tool)
+    return title
+
+
+def _answer(pending: Pending) -> str:
+    return ANSWERS.get(pending.kind, "bridle approvals").format(id=pending.id)

@@ -1,0 +1,78 @@
+"""The names of the built-in tools: what is offered by itself, and what when it is named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bridle.permissions.patterns import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BUILTIN_NAMES = (
+    "ask_user",
+    "submit_plan",
+    "task_write",
+    "task_update",
+    "task_complete",
+    "task_check",
+)
+"""Offered everywhere."""
+
+DELEGATION_NAMES = (
+    "subagent",
+    "fork_agent",
+    "call_coordinator",
+    "send_message",
+    "wait_for_agent",
+)
+"""Offered where there are subagents."""
+
+WORKSPACE_NAMES = (
+    "read_file",
+    "write_file",
+    "edit_file",
+    "multi_edit",
+    "list_files",
+    "glob",
+    "grep",
+    "bash",
+    "bash_session",
+)
+"""Offered where there is a workspace."""
+
+NAMED_NAMES = (
+    "notify",
+    "sleep",
+    "get_setting",
+    "update_setting",
+    "inspect_context",
+    "trace_tool_call",
+    "request_permission",
+    "web_fetch",
+    "web_search",
+)
+NAMED_WORKSPACE_NAMES = (
+    "git_diff",
+    "git_log",
+    "git_commit",
+    "codebase_search",
+    "navigate",
+    "screenshot",
+    "extract",
+)
+"""Offered when they are named."""
+
+DEFAULT = "default"
+"""In `tools.enabled`: what is offered when the field is not there."""
+
+
+def enabled_tools(globs: Sequence[str]) -> tuple[str, ...] | None:
+    """The scope that `tools.enabled` means; None where nothing is said."""
+    if not globs:
+        return None
+    found: list[str] = []
+    for glob in globs:
+        usual = (*WORKSPACE_NAMES, *BUILTIN_NAMES, *DELEGATION_NAMES)
+        found += usual if glob == DEFAULT else [canonical(glob)]
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,247 @@
+"""Two canaries through everything: one is known by its shape, one is configured.
+
+The control is the same with redaction off: it finds both, everywhere.
+"""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import zipfile
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridle import Agent, Harness, Rules, Subagent, ToolContext, ToolError, Workspace, tool
+from bridle.models.http import HttpClient
+from bridle.runs.replay.driver import replay_thread
+from bridle.tools.builtin.names import NAMED_NAMES, NAMED_WORKSPACE_NAMES
+from bridle.types.events import encode_event
+from support.cli import Bridle
+from support.wire_server import WireServer
+from support.wires import WIRES, make
+
+SHAPED = "ghp" + "_" + "CanaryOne7" * 3 + "abcdef"
+VALUE = "canary-two-5Zq8-value"
+CANARIES = (SHAPED, VALUE)
+
+
+@tool(category="read", read_only=True)
+def leaks(how: str, ctx: ToolContext[Any]) -> str:
+    """Tell a secret in some way."""
+    ctx.progress(f"found {VALUE[:9]}")
+    ctx.progress(f"{VALUE[9:]} and {SHAPED}")
+    text = f"{SHAPED} {VALUE}"
+    if how == "raise":
+        raise RuntimeError(text)
+    if how == "error":
+        raise ToolError(f"no: {text}", hint=text)
+    return f"{text}\n" * (3000 if how == "long" else 1)
+
+
+def script(root: Path) -> list[list[dict[str, Any]]]:
+    """The calls of a run, one list per step."""
+
+    def one(name: str, **args: Any) -> list[dict[str, Any]]:
+        return [{"tool": name, "args": args}]
+
+    return [
+        [{"tool": "leaks", "args": {"how": how}} for how in ("tell", "raise", "error", "long")],
+        one("read_file", path="keys.txt"),
+        one("read_file", path=f"missing-{SHAPED}"),
+        one("grep", pattern="canary|ghp"),
+        one("list_files"),
+        one("glob", pattern="**/*"),
+        one("bash", command=f"cat keys.txt; echo {VALUE}; printf 'canary-two-'; sleep 0.1; "
+            f"printf '5Zq8-value\\n'; echo {VALUE} >&2; exit 3"),
+        one("bash", command="cat keys.txt | base64 -w0; yes \"$(cat keys.txt)\" | head -4000"),
+        one("bash_session", action="start", command="cat keys.txt"),
+        one("edit_file", path="keys.txt", old="nothing like it", new="x"),
+        one("edit_file", path="keys.txt", old="mode=1", new="mode=2"),
+        one("multi_edit", path="keys.txt", edits=[{"old": "no", "new": "yes"}]),
+        one("write_file", path="out.txt", content=f"{SHAPED} {VALUE}"),
+        one("git_diff"),
+        one("git_log"),
+        one("git_commit", message=f"keep {SHAPED} {VALUE}"),
+        one("task_write", tasks=[{"content": f"use {SHAPED} {VALUE}", "status": "pending",
+                                  "active_form": "using"}]),
+        one("notify", message=f"{SHAPED} {VALUE}"),
+        one("update_setting", key="k", value=f"{SHAPED} {VALUE}"),
+        one("get_setting", key="k"),
+        one("inspect_context"),
+        one("no_such_tool", x=SHAPED),
+        one("leaks", how=["wrong", SHAPED]),
+        one("subagent", agent_type="sub", task=f"look at {SHAPED} {VALUE}"),
+        one("ask_user", question=f"is {SHAPED} {VALUE} right?"),
+        one("submit_plan", title=f"t {SHAPED}", plan=f"p {VALUE}"),
+    ]  # fmt: skip
+
+
+def project(root: Path) -> None:
+    root.mkdir()
+    (root / "keys.txt").write_text(f"a={SHAPED}\nb={VALUE}\nmode=1\n")
+    (root / f"file-{VALUE}").write_text("x")
+    for words in (
+        ("init", "-q"),
+        ("add", "keys.txt"),
+        ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", f"add {SHAPED}"),
+    ):
+        subprocess.run(["git", *words], cwd=root, check=True)
+    (root / "keys.txt").write_text(f"a={SHAPED}\nb={VALUE}\nc={VALUE}\nmode=1\n")
+
+
+class Places:
+    """Where the canaries were seen, by the name of the place."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[str] = Counter()
+        self.heard: defaultdict[str, str] = defaultdict(str)
+
+    def hear(self, event: Any) -> None:
+        """Pieces of one text are put together as whoever shows them does."""
+        self.look(f"live {event.type}", encode_event(event))
+        for field in ("delta", "text"):
+            self.heard[event.type] += getattr(event, field, "")
+
+    def look(self, where: str, what: bytes | str) -> None:
+        body = what.encode("utf-8", "replace") if isinstance(what, str) else what
+        self.seen[where] += sum(body.count(canary.encode()) for canary in CANARIES)
+
+
+async def everything(
+    tmp_path: Path, wire: str, places: Places, *, secrets: Any, redact: Any
+) -> None:
+    """One run on a wire that meets the canaries in every way, and all that it leaves."""
+    root = tmp_path / "project"
+    project(root)
+    steps = [{"calls": step} for step in script(root)]
+    named = [*NAMED_NAMES, *NAMED_WORKSPACE_NAMES]
+    named.remove("sleep")
+    named.remove("request_permission")
+    async with WireServer() as server, HttpClient() as http:
+        server.plays(
+            *steps,
+            {"text": f"the keys are {SHAPED} and {VALUE}", "thinking": f"hm {VALUE}", "chunks": 40},
+            {"status": 401, "message": f"bad key {SHAPED} {VALUE}"},
+        )
+        harness = Harness(
+            agent=Agent(f"You know {SHAPED} and {VALUE}.", tools=[leaks, *named]),
+            workspace=Workspace(root, sandbox="none"),
+            subagents=[Subagent("sub", instructions=f"sub {VALUE}", allowed_tools=["read_file"])],
+            permissions=Rules(
+                categories=dict.fromkeys(("edit", "execute", "other"), "allow"),
+                tools={"write_file": "ask"},
+            ),
+            resolve_model=lambda _id: make(wire, server.url, http),
+            secrets=secrets,
+            redact=redact,
+        )
+        async with harness:
+            session = await harness.session(new=True)
+            session.events.subscribe(places.hear)
+            await session.threads.rename(f"title {SHAPED}")
+            await session.state.set(token=VALUE)
+            await session.threads.settings.set("key", SHAPED)
+            result = await session.send(f"use {SHAPED} and {VALUE}", context={"t": VALUE})
+            for _ in range(8):
+                if not result.pending:
+                    break
+                waits = result.pending[0]
+                places.look("pending", repr(waits))
+                match waits.kind:
+                    case "approval":
+                        await session.decline(waits.id, f"no {SHAPED} {VALUE}")
+                    case "question":
+                        await session.answer(waits.id, f"yes {SHAPED} {VALUE}")
+                    case _:
+                        await session.answer_plan(waits.id, False, f"not {SHAPED} {VALUE}")
+                result = await session.wait(result.run_id)
+            assert not result.pending
+            places.look("result", repr(result))
+            await session.steer(f"and {SHAPED} {VALUE}")
+            failed = await session.send(f"again {SHAPED}")
+            places.look("error", repr(failed.error))
+            for thread in await harness.store.threads(hidden=True):
+                for event in await harness.store.events(thread.id):
+                    places.look(f"event {event.type}", encode_event(event))
+                replayed = await replay_thread(harness.store, thread.id)
+                assert replayed.equal, replayed.divergence
+            places.look("display", repr(session.display))
+            for name, text in places.heard.items():
+                places.look(f"live {name}", text)
+        for request in server.requests:
+            places.look("request", request.body)
+
+
+def exported(tmp_path: Path, places: Places) -> None:
+    home = tmp_path / "home"
+    for path in home.rglob("*"):
+        if path.is_file() and "checkpoints" not in path.parts:  # the user's files, to put back
+            places.look("store" if "db" in path.name else "artefact", path.read_bytes())
+    bridle = Bridle(tmp_path / "project", tmp_path, env={"BRIDLE_HOME": str(home)})
+    run = next(r["run_id"] for r in bridle("runs", "--json").json if r["task"].startswith("use"))
+    bundle = tmp_path / "bundle.zip"
+    for command in (
+        ("runs",), ("events", run), ("events", run, "--json"), ("evidence", run),
+        ("evidence", run, "--format", "json"), ("evidence", run, "--format", "html"),
+        ("evidence", run, "--bundle", str(bundle)), ("graph", run), ("graph", run, "--json"),
+        ("graph", run, "--format", "mermaid"), ("graph", run, "--format", "dot"),
+        ("graph", run, "--format", "svg"), ("replay", run), ("replay", run, "--json"),
+        ("threads",), ("cost", run), ("approvals",),
+    ):  # fmt: skip
+        done = bridle(*command)
+        assert done.code in (0, 1), (command, done.err)
+        assert done.out or command[0] == "approvals", command
+        words = " ".join(word for word in command if word != run)
+        places.look(f"export {words}", done.out + done.err)
+    with zipfile.ZipFile(bundle) as opened:
+        for name in opened.namelist():
+            places.look("export bundle", opened.read(name))
+
+
+def watch_logging(places: Places, caplog: pytest.LogCaptureFixture) -> None:
+    for record in caplog.records:
+        places.look("logging", logging.Formatter().format(record))
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("BRIDLE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("wire", WIRES)
+async def test_no_canary_appears_anywhere(
+    tmp_path: Path, wire: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    places = Places()
+    await everything(tmp_path, wire, places, secrets={"TWO": VALUE}, redact=())
+    watch_logging(places, caplog)
+    if wire == "chat":
+        exported(tmp_path, places)
+    assert len(places.seen) > 30
+    assert {where: n for where, n in places.seen.items() if n} == {}
+
+
+@pytest.mark.usefixtures("home")
+async def test_without_redaction_the_same_finds_them(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    places = Places()
+    await everything(tmp_path, "chat", places, secrets=None, redact=None)
+    watch_logging(places, caplog)
+    exported(tmp_path, places)
+    blind = {where for where, n in places.seen.items() if not n}
+    found = {where for where, n in places.seen.items() if n}
+    assert {
+        "request", "store", "artefact", "logging", "error", "pending", "result", "display",
+        "live shell_output", "live tool_update", "live message_update", "event tool_end",
+        "event tool_start", "event input_admitted", "event message_end", "event ask_question",
+        "event plan_approval_required", "event tool_approval_required", "event task_updated",
+        "event state_changed", "event settings_changed", "event thread_renamed", "event error",
+        "event subagent_start", "export events --json", "export evidence --format json",
+        "export evidence --format html", "export bundle",
+    } <= found, blind  # fmt: skip

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import anyio
+import pytest
+
+from bridle import Rules
+from bridle.testing import calls, says
+from bridle.tools.builtin.shells import Shells
+from tests.tools_builtin.conftest import results
+
+pytestmark = pytest.mark.anyio
+
+
+def session_of(text: str) -> str:
+    found = re.search(r"\[session (sh_\w+)\]", text)
+    assert found is not None, text
+    return found[1]
+
+
+class Talk:
+    """Plays calls one after the other, each made from the results before it."""
+
+    def __init__(self, model, session) -> None:
+        self.model = model
+        self.session = session
+        self.ended: list = []
+
+    async def run(self, *steps) -> list:
+        """Each step is a function of the session's id; all of them are one run."""
+        shell = ""
+        events: list = []
+
+        def hear(event) -> None:
+            nonlocal shell
+            events.append(event)
+            if event.type == "tool_end":
+                found = re.search(r"\[session (sh_\w+)\]", event.result)
+                shell = found[1] if found else shell
+
+        stop = self.session.events.subscribe(hear)
+        for step in steps:
+            self.model.plays(lambda _request, step=step: step(shell))
+        self.model.plays(says("done"))
+        await self.session.send("go")
+        stop()
+        return events
+
+
+def start(**more):
+    return lambda _id: calls("bash_session", action="start", **more)
+
+
+def send(command: str, **more):
+    return lambda id: calls("bash_session", action="send", session=id, command=command, **more)
+
+
+def read(**more):
+    return lambda id: calls("bash_session", action="read", session=id, **more)
+
+
+async def test_state_lives_from_call_to_call_and_output_is_live(opened, model, root: Path):
+    (root / "sub").mkdir()
+    async with opened() as harness:
+        talk = Talk(model, await harness.session())
+        events = await talk.run(
+            start(),
+            send("export LANG=C; x=41; f() { echo $((x + 1)); }; cd sub"),
+            send("f; pwd; false"),
+            send("printf 'a\\0b'; cat; echo $0"),
+        )
+    first, second, third, fourth = results(events)
+    assert "[session sh_" in first.result
+    assert second.result == "(no output)"
+    assert second.is_error is False
+    assert third.result == f"42\n{root}/sub\n[exit code 1]"
+    assert third.is_error is True
+    assert fourth.result == "a\0bbash"
+    live = [e for e in events if e.type == "shell_output"]
+    assert "42" in "".join(e.text for e in live)
+    assert {e.call_id for e in live} <= {third.call_id, fourth.call_id}
+
+
+async def test_background_jobs_go_on_and_are_read_later(opened, model, root: Path):
+    async with opened() as harness:
+        talk = Talk(model, await harness.session())
+        events = await talk.run(
+            start(command="(while [ ! -e go ]; do sleep 0.05; done; echo ready) & echo started"),
+            send("touch go; wait"),
+            send("sleep 30", timeout=0.2),
+            send("echo no"),
+            read(timeout=0.1),
+            lambda _id: calls("bash_session", action="list"),
+            lambda id: calls("bash_session", action="stop", session=id),
+            send("echo gone"),
+        )
+    told = [result.result for result in results(events)]
+    assert told[0].startswith("started")
+    assert "ready" in told[1]
+    assert "still running" in told[2]
+    assert "still running" in told[3]
+    assert results(events)[3].kind == "busy"
+    assert "still running" in told[4]
+    assert "a command is running" in told[5]
+    assert "it was stopped" in told[6]
+    assert "There is no session" in told[7]
+    assert results(events)[7].kind == "gone"
+
+
+async def test_every_command_is_decided_by_its_parts(opened, model, root: Path):
+    rules = Rules(
+        patterns=(("bash(ls:*)", "allow"), ("bash(echo:*)", "allow"), ("bash(rm:*)", "deny"))
+    )
+    async with opened(permissions=rules) as harness:
+        session = await harness.session()
+        talk = Talk(model, session)
+        await talk.run(start(command="ls"), send("echo hi"), send("echo hi; rm -rf x"))
+        events = [e async for e in _history(session)]
+        decided = [e for e in events if e.type == "permission_decided"]
+        assert [e.effect for e in decided] == ["allow", "allow", "deny"]
+        model.plays(calls("bash_session", action="start", command="touch x"))
+        result = await session.send("again")
+        assert [pending.kind for pending in result.pending] == ["approval"]
+        assert result.pending[0].card["command"] == "touch x"
+        await session.abort()
+    assert not (root / "x").exists()
+
+
+async def test_a_command_runs_where_it_was_decided_for(opened, model, root: Path):
+    """The shell moved between the decision and the run: the decision's directory holds."""
+    (root / "safe").mkdir()
+    (root / "other").mkdir()
+    async with opened() as harness:
+        talk = Talk(model, await harness.session())
+        events = await talk.run(
+            start(cwd="safe"),
+            lambda id: [
+                calls("bash_session", action="send", session=id, command="cd ../other"),
+                calls("bash_session", action="send", session=id, command="touch here; pwd"),
+            ],
+            send("cd ../other"),
+            send("pwd"),
+        )
+    told = [result.result for result in results(events)]
+    assert told[2] == f"{root}/safe"
+    assert (root / "safe" / "here").exists()
+    assert told[4] == f"{root}/other"
+    asked = [e for e in events if e.type == "tool_start"]
+    assert asked[2].facts.args["cwd"] == str(root / "safe")
+
+
+async def test_a_shell_dies_with_its_run_and_a_later_run_is_told(opened, model, root: Path):
+    async with opened() as harness:
+        session = await harness.session()
+        talk = Talk(model, session)
+        events = await talk.run(
+            start(command="(while :; do date +%s%N > beat; sleep 0.05; done) & echo up"),
+        )
+        shell = session_of(results(events)[0].result)
+        shells = harness._catalogue.shells
+        assert isinstance(shells, Shells)
+        with anyio.fail_after(20):
+            while not await _still(root / "beat"):
+                pass
+        model.plays(
+            calls("bash_session", action="send", session=shell, command="echo hi"), says("ok")
+        )
+        await session.send("again")
+        events = [e async for e in _history(session)]
+    last = results(events)[-1]
+    assert last.kind == "gone"
+    assert "was not started again" in last.result
+
+
+async def test_the_harness_takes_its_shells_with_it(opened, model, root: Path):
+    beat = root / "beat"
+    command = "(while :; do date +%s%N > beat; sleep 0.05; done) & echo up"
+    async with opened() as harness:
+        session = await harness.session()
+        model.plays(
+            calls("bash_session", action="start", command=command),
+            calls("ask_user", question="go on?"),
+        )
+        result = await session.send("go")
+        assert result.reason is None or result.pending
+        assert not await _still(beat)  # the control: it beats while the run waits
+    assert await _still(beat)
+
+
+async def _still(path: Path) -> bool:
+    before = path.read_text() if path.exists() else ""
+    await anyio.sleep(0.5)
+    return path.exists() and path.read_text() == before
+
+
+async def _history(session):
+    events = await session._attachment.journal.store.events(session.thread_id)
+    for event in events:
+        yield event
