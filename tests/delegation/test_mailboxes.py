@@ -423,3 +423,40 @@ async def test_a_message_to_an_idle_agent_is_heard_by_its_next_run(opened: Any) 
         await session.send("third")
     assert heard(model.requests[1:2]) == ["remember me"]
     assert heard(model.requests) == ["remember me"]
+
+
+@pytest.mark.parametrize("answers", [True, False])
+async def test_a_long_talk_is_no_loop_and_waiting_in_vain_is(opened: Any, answers: bool) -> None:
+    rounds = 15
+
+    def main(request: Any) -> Any:
+        if request.step == 1:
+            return fork("ann", "coder")
+        told = all_heard(request)
+        if len(told) == rounds:
+            return says("we talked")
+        if request.step % 2 == 0:
+            return calls("send_message", to="ann", text=f"{len(told)}")
+        return calls("wait_for_agent", agents=["ann"], until="message", timeout=30)
+
+    def ann(request: Any) -> Any:
+        if not answers:
+            return calls("wait_for_agent", agents=["main"], until="message", timeout=0.01)
+        heard_so_far = len(all_heard(request))
+        said = sum(call.tool == "send_message" for m in request.messages for call in m.calls)
+        if said < heard_so_far:
+            return calls("send_message", to="parent", text="yes")
+        return calls("wait_for_agent", until="message", timeout=30)
+
+    def silent(request: Any) -> Any:
+        script = [fork("ann", "coder"), calls("wait_for_agent", timeout=60), says("we talked")]
+        return script[request.step - 1]
+
+    model = Cast(main=main if answers else silent, coder=ann)
+    async with opened(model, subagents=KINDS) as harness:
+        session = await harness.session()
+        result = await session.send("go")
+        events = await log_of(harness, session.thread_id)
+    assert result.text == "we talked"
+    looped = ["loop_detected" in e.result for e in events if e.type == "subagent_end"]
+    assert looped == ([] if answers else [True])

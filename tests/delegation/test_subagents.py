@@ -363,3 +363,18 @@ async def test_an_unknown_type_is_told_the_types_there_are(opened: Any) -> None:
         returned = results(await log_of(harness, session.thread_id))[0]
     assert returned.kind == "unknown_agent_type"
     assert "Did you mean 'kid'" in returned.result
+
+
+async def test_a_stop_condition_that_raises_fails_the_subagent(opened: Any) -> None:
+    def broken(_step: Any) -> bool:
+        raise ZeroDivisionError("not a condition")
+
+    model = Cast(main=[ASK, says("end")], kid=[calls("look", name="a"), says("all")])
+    kid = Subagent("kid", instructions="kid", allowed_tools=["look"], stop_when=broken)
+    async with opened(model, agent_tools=[look], subagents=[kid]) as harness:
+        session = await harness.session()
+        result = await session.send("go")
+        returned = results(await log_of(harness, session.thread_id))[0]
+    assert result.text == "end"
+    assert returned.is_error
+    assert "not a condition" in returned.result

@@ -389,6 +389,8 @@ def _tool_returned(state: ThreadState, event: ev.ToolReturned) -> None:
     call.stage = "settled"
     call.result = event
     call.pending_id = None
+    if call.pending_kind == "wait" and event.kind != "timeout":
+        run.trail.clear()  # to hear from others again and again is no loop
     if call.facts.category == "edit" and not event.is_error:
         run.files.update(dict.fromkeys(call.facts.paths))
     if len(run.calls) == len(run.asked) and not run.open_calls:
