@@ -2,30 +2,33 @@
 
 Four model calls and three tool calls against a loopback server without latency. Ours is `bridle
 run` with the durable log and commands in bubblewrap; the floor is the same in fifty lines of
-standard library with neither. CPU is that of the whole tree: helpers, sandbox and the test.
+standard library with neither. CPU is that of the whole tree: helpers, sandbox and the test. Peers
+that are installed do the same with tools of their own (`peers.py`). `REPEAT=3` measures less often.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from common import BRIDLE, PYTHON, Cost, Server, best, command, scratch, serving, table, verdict
+from peers import PEERS, Peer
 
-REPEAT = 15
+REPEAT = int(os.environ.get("REPEAT", "15"))
 TASK = "The test fails. Make it pass."
 BROKEN = "def add(a, b):\n    return a - b\n"
 FIXED = "def add(a, b):\n    return a + b\n"
 TEST = "from calc import add\nassert add(2, 3) == 5\nprint('1 passed')\n"
+RUN_TEST = "python3 test_calc.py"
 SCRIPT = [
     {"text": "I look first.", "calls": [{"tool": "read_file", "args": {"path": "calc.py"}}]},
     {"calls": [{"tool": "write_file", "args": {"path": "calc.py", "content": FIXED}}]},
-    {"calls": [{"tool": "bash", "args": {"command": "python3 test_calc.py"}}]},
+    {"calls": [{"tool": "bash", "args": {"command": RUN_TEST}}]},
     {"text": "add subtracted its arguments; it adds them now and the test passes."},
 ]
 TARGETS = (300.0, 500.0, 60.0, 35.0, 8.0)
-PEERS = ("codex", "claude", "pi", "gemini", "opencode")
 
 
 def project(directory: Path) -> Path:
@@ -37,25 +40,28 @@ def project(directory: Path) -> Path:
     return directory
 
 
-def measure(server: Server, argv: list[str], home: Path) -> list[float]:
+def measure(
+    server: Server, argv: list[str], home: Path, *, env: Mapping[str, str] | None = None
+) -> list[float]:
     """CPU ms, wall ms, RSS MB, kB sent, first request kB."""
-    env = {
+    given = {
         "PATH": os.defpath,  # the system's python3 for the test: the sandbox shows it too
         "TMPDIR": str(home),
         "HOME": str(home),
         "BRIDLE_HOME": str(home / "b"),
         "OPENAI_BASE_URL": server.url,
         "OPENAI_API_KEY": "k",
+        **(env or {}),
     }
     sizes: list[int] = []
 
     def once() -> Cost:
         nonlocal sizes
         root = project(home / "project")
-        cost = command(*argv, env=env, cwd=root)
+        cost = command(*argv, env=given, cwd=root)
         sizes = server.take_sizes()
         assert (root / "calc.py").read_text() == FIXED
-        assert len(sizes) == len(SCRIPT), sizes
+        assert len(sizes) >= len(SCRIPT), sizes
         return cost
 
     once()  # the store exists, the bytecode is cached
@@ -79,9 +85,27 @@ def main() -> None:
         ["", *(verdict(mine, aim) for mine, aim in zip(ours, TARGETS, strict=True))],
         ["bridle, no sandbox", *bare],
     ]
-    table(f"Headline task, least of {REPEAT}", heads, rows)
-    found = [[name, (shutil.which(name) and "present") or "absent"] for name in PEERS]
-    table("Peers on PATH", ["peer", ""], found)
+    told = [peer_row(peer) for peer in PEERS]
+    table(f"Headline task, least of {REPEAT}", heads, [*rows, *told])
+
+
+def peer_row(peer: Peer) -> list[object]:
+    """A peer's figures, or why it has none."""
+    nothing: list[object] = [""] * 4
+    if not peer.installed:
+        return [peer.name, "not installed", *nothing]
+    script = peer.script(FIXED, RUN_TEST)
+    with scratch() as home, serving(script, log=True) as server:
+        for name, text in peer.files(server.url).items():
+            (home / name).parent.mkdir(parents=True, exist_ok=True)
+            (home / name).write_text(text)
+        argv = list(peer.argv(server.url, TASK))
+        program = shutil.which(argv[0]) or argv[0]
+        try:
+            env = {**peer.env(server.url), "PATH": os.environ["PATH"]}
+            return [peer.name, *measure(server, [program, *argv[1:]], home, env=env)]
+        except (AssertionError, SystemExit, OSError) as error:
+            return [peer.name, f"did not do it: {str(error)[-40:]}", *nothing]
 
 
 if __name__ == "__main__":

@@ -27,12 +27,13 @@ COMMANDS = {
     "nested": "timeout 60 bash -c 'find . -name \"*.txt\" -exec grep -l x {} + | xargs wc -l'",
 }
 
+ANALYSE = "from bridle.permissions.shell.analyse import analyse"
 IMPORTS = {
     "python -c pass": "pass",
     "msgspec": "import msgspec",
     "bridle.permissions.evaluate": "import bridle.permissions.evaluate",
-    "… and one command": "from bridle.permissions.shell import analyse; analyse('git status')",
-    "… and the second opinion": "from bridle.permissions.shell import analyse; analyse('a $(b)')",
+    "… and one command": f"{ANALYSE}; analyse('git status')",
+    "… and the second opinion": f"{ANALYSE}; analyse('a $(b)')",
     "tree_sitter + grammar alone": "import tree_sitter, tree_sitter_bash",
 }
 
@@ -88,7 +89,7 @@ def main() -> None:
 
     from bridle.permissions.calls import facts_of
     from bridle.permissions.evaluate import evaluate
-    from bridle.permissions.shell import analyse
+    from bridle.permissions.shell.analyse import analyse
     from bridle.types.permissions import Policy, Rule
 
     allowed = ("git status", "ls", "grep", "make", "tail", "cat", "wc", "sed", "find", "git commit")

@@ -29,8 +29,6 @@ def cli_page() -> str:
             f"bridle.surfaces.cli.commands.{module}"
         ).command
         parts.append(command_part(name, command))
-        if isinstance(command, click.Group):
-            parts += [command_part(f"{name} {n}", c) for n, c in command.commands.items()]
     return "\n".join(parts)
 
 
@@ -41,16 +39,21 @@ def command_part(name: str, command: click.Command) -> str:
     parts = [f"## bridle {name}\n", f"    {usage}\n", inspect.cleandoc(command.help or "") + "\n"]
     if isinstance(command, click.Group):
         below = [command_part(f"{name} {key}", one) for key, one in command.commands.items()]
-        return "\n".join(
-            [parts[0], *parts[2:], *(part.replace("## ", "### ", 1) for part in below)]
-        )
+        nested = [part.replace("## ", "### ", 1) for part in below]
+        own = parts if command.invoke_without_command else [parts[0], *parts[2:]]
+        return "\n".join([*own, *_options(command), *nested])
+    return "\n".join([*parts, *_options(command)])
+
+
+def _options(command: click.Command) -> list[str]:
+    parts = []
     options = [p for p in command.params if isinstance(p, click.Option)]
     if options:
         parts.append(table(("option", "value", "meaning"), map(option_row, options)))
     if command.epilog:
         example = command.epilog.removeprefix("Example: ")
         parts.append(f"Example: `{example}`\n")
-    return "\n".join(parts)
+    return parts
 
 
 def option_row(option: click.Option) -> tuple[str, str, str]:

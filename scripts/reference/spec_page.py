@@ -13,7 +13,7 @@ from bridle.spec.model import HarnessSpec
 SPEC_INTRO = """# harness.yaml
 
 The portable contract of an agent: YAML or JSON, found in the directory that `bridle run` works in,
-or named with `--spec`. A field stands here when something enforces it; any other field is refused
+or named with `--spec`; other [layers](../configuration.md) may add to it. A field stands here when something enforces it; any other field is refused
 with exit code 2, its line, and the nearest name that exists. `version` and `name` are required.
 
 ```yaml
@@ -53,8 +53,8 @@ MEANINGS = {
     "read calls from text, for models without a native form.",
     "model_policy.history": "How many messages of the thread are sent at most.",
     "model_policy.max_steps": "Like `limits.max_steps`, as part of how a model is used.",
-    "model_policy.base_url": "Where the provider of `primary` is reached. Needs `--trust`.",
-    "model_policy.providers": "Where providers are reached. Needs `--trust`.",
+    "model_policy.base_url": "Where the provider of `primary` is reached. Needs [trust](../hooks.md#trust).",
+    "model_policy.providers": "Where providers are reached. Needs [trust](../hooks.md#trust).",
     "execution_policy.sandbox": "What confines commands and checks. A kind that does not work here "
     "is refused, never replaced; `auto` is the strongest that works, `local` means `auto`.",
     "execution_policy.approval_profile": "What runs without asking: see [the gate]"
@@ -80,7 +80,21 @@ MEANINGS = {
     "limits.max_steps": "Model requests of the run; without it 1000.",
     "limits.timeout": "Seconds; the time that a run is parked does not count.",
     "limits.max_tool_calls": "Calls of the run; those beyond it are not run.",
-    "checks.enabled": "Run the project's own tests at the end; they decide the verdict.",
+    "context.instruction_files": "Files that are read instead of `AGENTS.md` and `CLAUDE.md`, in each "
+    "directory from the root of the repository down to here; `[]` reads none.",
+    "checks.enabled": "`false` switches checks off. See [checks](../checks.md).",
+    "checks.fail_on_error": "`true`: a failed verdict is exit code 3. Without it, that is so only "
+    "where there is no `checks` section.",
+    "checks.max_rounds": "How often failures are sent back to the agent, within its limits.",
+    "checks.timeout_seconds": "For each step without a `timeout` of its own, and for found tests.",
+    "checks.custom_steps": "`name`, `command` (for bash), `timeout`, `enabled`; without any the "
+    "project's own tests are found.",
+    "observability.run_store": "`sqlite` (the default) or `memory`; `postgres` and `file` are "
+    "refused by this version.",
+    "observability.store_url": "`sqlite:///FILE`, relative to the project, if not your own store. "
+    "Every command that reads runs here reads it.",
+    "hooks": "Code that runs at moments of a run, from every layer: see [hooks](../hooks.md). A "
+    "project's need [trust](../hooks.md#trust).",
 }
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bridle.app.workspace import Workspace
     from bridle.delegation.kinds import Subagent
     from bridle.errors import BridleError, ModelError, RunError, ToolError, UserError
+    from bridle.hooks.define import Hook, HookContext, HookResult
     from bridle.tools.define import Tool, ToolContext, tool
     from bridle.types.agents import SubagentMeta, parse_subagent_meta
     from bridle.types.limits import Limits
@@ -44,6 +45,9 @@ _HOMES = {
     "RunError": "bridle.errors",
     "ToolError": "bridle.errors",
     "UserError": "bridle.errors",
+    "Hook": "bridle.hooks.define",
+    "HookContext": "bridle.hooks.define",
+    "HookResult": "bridle.hooks.define",
     "Tool": "bridle.tools.define",
     "ToolContext": "bridle.tools.define",
     "tool": "bridle.tools.define",
@@ -57,6 +61,9 @@ __all__ = [
     "FileInput",
     "Harness",
     "Heartbeat",
+    "Hook",
+    "HookContext",
+    "HookResult",
     "Limits",
     "Mode",
     "ModelError",

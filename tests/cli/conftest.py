@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support.chat_server import chat_server as chat_server
 from support.cli import Bridle
 
 SPEC = """\

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,48 @@ def test_the_fork_goes_on(edited: Bridle) -> None:
     assert there("replay", "last").code == 0
     (newest,) = [r for r in there("runs", "--json").json if r["task"] == "go on"]
     assert newest["thread_id"] == row["thread_id"]
+
+
+def tree_hash(root: Path) -> str:
+    """What git calls the files of a directory, counted in an index of its own."""
+    with tempfile.TemporaryDirectory() as place:
+        env = {**os.environ, "GIT_INDEX_FILE": f"{place}/index", "GIT_DIR": f"{place}/git"}
+        env["GIT_WORK_TREE"] = str(root)
+        for words in (["init", "-q"], ["add", "-A", "."]):
+            subprocess.run(["git", *words], cwd=root, check=True, env=env)
+        words = ["git", "write-tree"]
+        done = subprocess.run(words, cwd=root, env=env, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_the_tree_of_a_fork_is_that_of_the_event(edited: Bridle) -> None:
+    before = tree_hash(edited.cwd)
+    events = edited("events", "last", "--json").lines
+    taken = [e for e in events if e["type"] == "checkpoint_taken"][-1]
+    of_call = [e for e in events if e.get("call_id") == taken["call_id"]]
+    end = next(e for e in of_call if e["type"] == "tool_end")
+    start = next(e for e in of_call if e["type"] == "tool_start")
+    for seq, tree in ((end["seq"], taken["after"]), (start["seq"], taken["before"])):
+        (row,) = edited("fork", f"last@{seq}", f"at-{seq}", "--json").json
+        assert tree_hash(Path(row["directory"])) == tree
+    assert taken["before"] != taken["after"]
+    assert tree_hash(edited.cwd) == before
+
+
+def test_a_fork_has_settings_of_its_own(edited: Bridle) -> None:
+    before = files(edited.cwd)
+    (edited.cwd / "next.yaml").write_text("- says: Another model.\n")
+    change = ("--set", "limits.max_steps=2", "--set", "model_policy.primary=scripted/next.yaml")
+    (row,) = edited("fork", "last", "set", *change, "--json").json
+    there = Bridle(cwd=Path(row["directory"]), home=edited.home)
+    (found,) = there("config", "--explain", "limits.max_steps", "--json").json
+    assert (found["value"], found["layer"]) == (2, "local")
+    assert [o["layer"] for o in found["overrode"]] == ["harness.yaml"]
+    done = there("run", "go on", "--continue")
+    assert (done.code, done.out) == (0, "Another model.\n"), done.err
+    assert ".bridle" not in git_status(there.cwd)
+    assert files(edited.cwd) == before | {"next.yaml": files(edited.cwd)["next.yaml"]}
+    for wrong in ("limits.max_stepz=2", "limits.max_steps=many", "nothing"):
+        done = edited("fork", "last", "wrong", "--set", wrong)
+        assert done.code == 2, wrong
+        assert not edited.cwd.with_name("project-wrong").exists()

@@ -20,7 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bridle.permissions.shell import HOLE, Analysis, Word, analyse
+from bridle.permissions.shell.analyse import analyse
+from bridle.permissions.shell.facts import HOLE, Analysis, Word
 from bridle.permissions.shell.variables import danger
 from permissions.grammar import STUBS, WRAPPERS, Grammar, soup
 from permissions.quirks import quirks

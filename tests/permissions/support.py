@@ -29,8 +29,9 @@ def prefixes(*commands: str) -> tuple[Rule, ...]:
     return tuple(rule(f"bash({command}:*)") for command in commands)
 
 
-def bash(command: str, under: Policy, **more) -> Decision:
-    return evaluate("bash", CallFacts(args={"command": command}, command=command), under, **more)
+def bash(command: str, under: Policy, *, classified=None, **more) -> Decision:
+    facts = CallFacts(args={"command": command}, command=command, classified=classified)
+    return evaluate("bash", facts, under, **more)
 
 
 def call(tool: str, under: Policy, **args) -> Decision:

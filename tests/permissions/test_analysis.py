@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridle.permissions.shell import HOLE, MAX_LENGTH, analyse
+from bridle.permissions.shell.analyse import MAX_LENGTH, analyse
+from bridle.permissions.shell.facts import HOLE
 
 
 def named(command: str) -> list[str]:

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from bridle.permissions.shell import analyse
+from bridle.permissions.shell.analyse import analyse
 from permissions.differential import BWRAP, campaign, fits, named, odd_places
 from permissions.grammar import Grammar
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bridle.permissions.shell import analyse
+from bridle.permissions.shell.analyse import analyse
 from bridle.permissions.shell.effects_text import sed_is_harmless
 from bridle.permissions.shell.programs import extra_effects
 from permissions.support import bash, policy, prefixes, rule

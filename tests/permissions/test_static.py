@@ -10,7 +10,7 @@ import pytest
 from bridle.permissions.card import card, shown
 from bridle.permissions.evaluate import evaluate
 from bridle.permissions.hosts import host_allowed, host_of, url_allowed
-from bridle.permissions.shell import analyse
+from bridle.permissions.shell.analyse import analyse
 from bridle.permissions.within import child_policy
 from bridle.types.permissions import Grants
 from bridle.types.tools import CallFacts

@@ -9,13 +9,14 @@ import anyio
 import msgspec
 
 from bridle.agent.directory import agents_of
+from bridle.agent.hooked import scope_of
 from bridle.agent.look import Look
 from bridle.gate.batch import runnable
 from bridle.gate.decide import failure
 from bridle.gate.run import ambiguous
 from bridle.journal.children import beginning, started
 from bridle.journal.recorder import Extra, ThreadLog
-from bridle.ports.tools import CallScope, Standing, Suspended
+from bridle.ports.tools import CallScope, Settled, Standing, Suspended
 from bridle.types import events as ev
 from bridle.types.agents import facts_of
 from bridle.types.base import Moving
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from bridle.agent.setup import RunSetup
     from bridle.journal.calls import CallState
     from bridle.journal.state import RunState
+    from bridle.ports.hooks import HookPort
 
 Attend = Callable[[], Awaitable[None]]
 """Deals with the ops that came in meanwhile."""
@@ -89,9 +91,11 @@ class Calls(Moving, kw_only=True):
     async def _run_one(self, run: RunState, call: CallState) -> None:
         scope = self._scope(run, call)
         outcome = await self.setup.runner.run(call, scope)
+        if self.setup.hooks is not None and not isinstance(outcome, Suspended):
+            outcome = await self._shown(run, call, outcome, self.setup.hooks)
         with anyio.CancelScope(shield=True):  # what was done is recorded, whatever cuts the rest
             if not isinstance(outcome, Suspended):
-                await self.log.result(*outcome.events, extra=Extra(appends=outcome.appends))
+                await self._record(outcome)
             elif outcome.kind not in AGENT_KINDS and not self.setup.policy.answerable:
                 text = "Nobody can answer here. Decide for yourself, or stop and say what you need."
                 await self.log.result(failure(run.run_id, call.call, text, kind="unanswerable"))
@@ -100,6 +104,22 @@ class Calls(Moving, kw_only=True):
                 await self.log.result(*events, extra=extra)
         self._running.discard(call.call.id)
         self.news().set()
+
+    async def _shown(
+        self, run: RunState, call: CallState, settled: Settled, hooks: HookPort
+    ) -> Settled:
+        """The result of a call as hooks leave it; one that is cut short is recorded as it came."""
+        scope = scope_of(self.log.state, run.run_id, mode=run.mode_id, model=run.model_id)
+        try:
+            events = await hooks.returned(scope, call.to_run, call.facts, settled.events)
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self._record(settled)
+            raise
+        return msgspec.structs.replace(settled, events=events)
+
+    async def _record(self, settled: Settled) -> None:
+        await self.log.result(*settled.events, extra=Extra(appends=settled.appends))
 
     def _scope(self, run: RunState, call: CallState) -> CallScope:
         thread_id = self.log.state.id

@@ -41,7 +41,7 @@ class Ending(Fixed, frozen=True, kw_only=True):
         for check in await setup.checks.plan(run.run_id):
             if check.name not in run.checks:
                 await self.log.result(check)
-                await self.log.result(await setup.checks.run(check))
+                await self.log.result(await setup.checks.run(check, run.text))
 
     async def end(
         self,
@@ -115,24 +115,21 @@ class Ending(Fixed, frozen=True, kw_only=True):
             head=CHILD_HEAD,
             duration_ms=took,
             tool_calls=run.tool_calls,
-            meta=_meta(thread, run, ended, took),
+            meta=_meta(thread, run, ended),
         )
         admitted = ev.InputAdmitted(input_id=f"{thread.parent_call}.settle", op=settle)
         return (Append(thread_id=thread.parent_thread, events=(admitted,)),)
 
 
-def _meta(thread: Thread, run: RunState, ended: ev.RunEnded, took: int) -> SubagentMeta:
+def _meta(thread: Thread, run: RunState, ended: ev.RunEnded) -> SubagentMeta:
     facts = facts_of(thread)
     return SubagentMeta(
         agent_type=agent_type_of(thread),
-        thread_id=thread.id,
-        run_id=run.run_id,
         reason=ended.reason,
         model=run.model_id,
         forked=facts is not None and facts.forked,
         steps=run.steps,
         tool_calls=run.tool_calls,
-        duration_ms=took,
         input_tokens=run.usage.input_tokens,
         output_tokens=run.usage.output_tokens,
         cached_tokens=run.usage.cached_tokens,

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from bridle.gate.decide import Decider
     from bridle.journal.calls import CallState
     from bridle.journal.state import RunState
+    from bridle.ports.classifier import Classifier
+    from bridle.ports.hooks import HookPort
     from bridle.ports.tools import CallScope, Settled, Suspended
     from bridle.types.events import CheckEnded, CheckStarted, RunStarted
     from bridle.types.ops import Send
@@ -51,8 +53,8 @@ class Checks(Protocol):
         """Name the checks of a run; none means that none are enabled."""
         ...
 
-    async def run(self, check: CheckStarted) -> CheckEnded:
-        """Run one check."""
+    async def run(self, check: CheckStarted, output: str) -> CheckEnded:
+        """Run one check on what is there and on the answer."""
         ...
 
 
@@ -86,6 +88,8 @@ class RunSetup(Fixed, frozen=True, kw_only=True):
     limits: Limits = msgspec.field(default_factory=Limits)
     fallbacks: tuple[str, ...] = ()
     checks: Checks | None = None
+    classifier: Classifier | None = None
+    hooks: HookPort | None = None
     mode_id: str = "main"
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
     stop_when: Callable[[RunState], bool] | None = None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bridle.agent import steering
+from bridle.agent.hooked import scope_of
 from bridle.agent.setup import Prepare, RequestHead, RunSetup, Wanted, names
 from bridle.agent.termination import Stop
 from bridle.errors import BridleError, UserError
@@ -43,6 +44,7 @@ class Starting(Moving, kw_only=True):
     ending: Ending
     setup: RunSetup | None = None
     suspects: set[str] = msgspec.field(default_factory=set)
+    _heard: dict[str, tuple[ev.HookRan, ...]] = msgspec.field(default_factory=dict)
 
     async def begin(self) -> bool:
         """Start the run that waits longest; deal with ops that have no run to act on."""
@@ -80,6 +82,7 @@ class Starting(Moving, kw_only=True):
             log.warning("Run %s cannot be set up\n%s", op.run_id, hidden)
             await self._refuse(op, input_id, f"{type(error).__name__}: {error}")
             return
+        rans = await self.heard(op.run_id, op, input_id, setup)
         head, policy = names(setup)
         limits = setup.limits if op.limits is None else setup.limits.within(op.limits)
         started = ev.RunStarted(
@@ -109,7 +112,7 @@ class Starting(Moving, kw_only=True):
         await self.log.decide(
             started,
             *await self._broken_prefix(op.run_id, setup),
-            *steering.opening(op),
+            *steering.opening(op, rans),
             *self._kept_mail(op.run_id),
             extra=Extra(blobs=(setup.head_blob, setup.policy_blob), accounts=(account,)),
         )
@@ -120,6 +123,22 @@ class Starting(Moving, kw_only=True):
         state = self.log.state
         kept = [name for name in state.mail if name not in state.inputs]
         return [e for name in kept for e in steering.mailed(run_id, state.mail[name], name)]
+
+    async def heard(
+        self, run_id: str, op: Send | Steer, input_id: str, setup: RunSetup
+    ) -> tuple[ev.HookRan, ...]:
+        """Show hooks what the user said, once, before the model sees it."""
+        if setup.hooks is None:
+            return ()
+        if input_id not in self._heard:
+            starts = None
+            if isinstance(op, Send):
+                starts = "startup" if self.log.state.last_run is None else "resume"
+            mode, model = setup.mode_id, setup.model_id
+            scope = scope_of(self.log.state, run_id, mode=mode, model=model)
+            said = await setup.hooks.opening(scope, input_id, op.parts, starts=starts)
+            self._heard[input_id] = said  # kept while the log moves: a hook is not asked twice
+        return self._heard[input_id]
 
     async def _refuse(self, op: Send, input_id: str, why: str) -> None:
         """A run that cannot be set up still has a beginning, a reason and an end."""

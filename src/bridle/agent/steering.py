@@ -15,6 +15,7 @@ from bridle.journal.waits import ended_waits
 from bridle.types import events as ev
 from bridle.types.agents import with_meta
 from bridle.types.content import Text
+from bridle.types.hooks import halted, heard
 from bridle.types.ids import message_id
 from bridle.types.messages import Message
 from bridle.types.ops import (
@@ -84,8 +85,8 @@ def _edited(
         refused = _approval(run, call, op.id, (input_id,), approved=False, facts=facts)
         problem = facts.problem or "The changed arguments are not valid."
         return [refused, failure(run.run_id, call.call, problem, kind=facts.problem_kind)]
-    events: list[ev.Event] = [decided(run.run_id, call.call, decision)]
-    if decision.effect == "deny":
+    events: list[ev.Event] = [] if facts.hooks else [decided(run.run_id, call.call, decision)]
+    if not facts.hooks and decision.effect == "deny":
         refused = _approval(run, call, op.id, (input_id,), approved=False, facts=facts)
         return [*events, refused, denial(run.run_id, call.call, decision)]
     facts = msgspec.structs.replace(facts, args=args if facts.args is None else facts.args)
@@ -332,11 +333,13 @@ def resumed(run: RunState, events: list[ev.Event], bounds: Concurrency) -> list[
             case ev.ToolReturned():
                 calls[event.call_id].stage = "settled"
             case ev.ApprovalAnswered(approved=True):
-                calls[event.call_id].stage = "decided"
+                looked_at = event.facts is not None and bool(event.facts.hooks)
+                calls[event.call_id].stage = "held" if looked_at else "decided"
             case _:
                 pass
     after = list(calls.values())
-    goes_on = all(call.settled for call in after) or bool(runnable(after, bounds))
+    free = any(call.held for call in after) or bool(runnable(after, bounds))
+    goes_on = free or all(call.settled for call in after)
     return [ev.RunResumed(run_id=run.run_id)] if goes_on else []
 
 
@@ -358,11 +361,18 @@ def child_interrupts(run: RunState) -> tuple[Append, ...]:
     )
 
 
-def steered(run: RunState, op: Steer, input_id: str) -> list[ev.Event]:
-    """The events of a steer that is heard by the next request."""
+def steered(
+    run: RunState, op: Steer, input_id: str, rans: tuple[ev.HookRan, ...] = ()
+) -> list[ev.Event]:
+    """The events of a steer that is heard by the next request, unless a hook ends the run."""
     name = f"{run.run_id}.{input_id}"
-    message = Message(id=name, role="user", parts=op.parts)
+    halt = halted(rans)
+    if halt is not None:
+        told = halt.reason or "a hook blocked it"
+        return [*rans, noted(run.run_id, input_id, "blocked_input", told)]
+    message = Message(id=name, role="user", parts=heard(op.parts, rans))
     return [
+        *rans,
         ev.MessageStarted(run_id=run.run_id, message_id=name, role="user"),
         ev.MessageEnded(run_id=run.run_id, message=message, consumes=(input_id,)),
     ]
@@ -379,11 +389,14 @@ def mailed(run_id: str, mail: Mail, input_id: str) -> list[ev.Event]:
     ]
 
 
-def opening(op: Send) -> tuple[ev.MessageStarted, ev.MessageEnded]:
-    """The user's message that a run begins with."""
+def opening(op: Send, rans: tuple[ev.HookRan, ...] = ()) -> tuple[ev.Event, ...]:
+    """The user's message that a run begins with; a message that a hook blocks is not kept."""
+    if halted(rans) is not None:
+        return rans
     name = message_id(op.run_id, 0, "input")
-    message = Message(id=name, role="user", parts=op.parts)
+    message = Message(id=name, role="user", parts=heard(op.parts, rans))
     return (
+        *rans,
         ev.MessageStarted(run_id=op.run_id, message_id=name, role="user"),
         ev.MessageEnded(run_id=op.run_id, message=message),
     )

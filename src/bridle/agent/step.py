@@ -16,6 +16,7 @@ from bridle.agent.budget import spent, worst_case
 from bridle.agent.stream import Draft
 from bridle.context.window import newest
 from bridle.errors import BudgetBlocked, HeadMoved, ModelError, RequestAbandoned
+from bridle.gate.classify import KnownTools, Opinions, opinions
 from bridle.gate.decide import terms_of
 from bridle.journal.children import heard_above
 from bridle.journal.recorder import Extra, ThreadLog
@@ -72,7 +73,11 @@ class Step(Fixed, frozen=True, kw_only=True):
 
     async def take(self, run: RunState) -> None:
         """Ask the model once; what comes of it is in the log when this returns."""
-        room = await self.setup.budget.room(self._ask(run), run.start.account)
+        ask = self._ask(run)
+        if self.setup.classifier is not None:
+            more = ask.input_tokens + self.setup.classifier.room
+            ask = msgspec.structs.replace(ask, input_tokens=more)
+        room = await self.setup.budget.room(ask, run.start.account)
         if isinstance(room, NoRoom):
             await self.log.decide(ev.BudgetExhausted(run_id=run.run_id, why=room.why))
             return
@@ -187,10 +192,37 @@ class Step(Fixed, frozen=True, kw_only=True):
 
     async def _answered(self, run: RunState, draft: Draft) -> None:
         answer = draft.answer or self._priced(run, draft)
-        message = answer.message
-        decisions = self.setup.decider.batch(
+        found: Opinions = {}
+        try:
+            found = await self._opinions(run, answer)
+        finally:  # an answer that came is recorded, also when asking about it was cut
+            await self._decided(run, answer, found)
+
+    async def _opinions(self, run: RunState, answer: Answer) -> Opinions:
+        if self.setup.classifier is None or not answer.message.calls:
+            return {}
+        return await opinions(
+            self.setup.classifier,
+            self.setup.decider,
+            answer.message.calls[: self._call_room(run)],
+            terms_of(self.log.state.grants, self.log.state.rules),
+            clock=self.clock,
+        )
+
+    async def _decided(self, run: RunState, answer: Answer, found: Opinions) -> None:
+        decider = self.setup.decider
+        for opinion in found.values():  # what it took is part of what the step took
+            answer = msgspec.structs.replace(
+                answer,
+                usage=answer.usage + opinion.usage,
+                cost_usd=answer.cost_usd + opinion.cost_usd,
+            )
+        if found:
+            known = KnownTools(decider.toolbox, found)
+            decider = msgspec.structs.replace(decider, toolbox=known)
+        decisions = decider.batch(
             run.run_id,
-            message.calls,
+            answer.message.calls,
             terms_of(self.log.state.grants, self.log.state.rules),
             room=self._call_room(run),
         )

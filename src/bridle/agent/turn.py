@@ -16,6 +16,7 @@ from bridle.agent import steering
 from bridle.agent.again import another_round, reformed
 from bridle.agent.calls import Calls
 from bridle.agent.ending import Ending
+from bridle.agent.hooked import Hooked, halt_failure
 from bridle.agent.starting import Starting
 from bridle.agent.step import NextDelay, Step
 from bridle.agent.termination import NATURAL, Stop, stop_reason
@@ -106,30 +107,42 @@ class Turn(Moving, kw_only=True):
         await self._attend(run, setup)
         if self.log.state.run is not run or not setup.is_of(run.model_id, run.mode_id):
             return True
+        if not run.paused and not run.expired:
+            await self._within_time(run, lambda: self._hooked(setup).react(run))
+        if run.halted is not None:
+            await self._halt(run, run.halted)
+            return True
         if run.paused:
             if not self._can_go_on(run, setup):
                 return False
             await self.log.decide(ev.RunResumed(run_id=run.run_id))
+        await self._go_on(run, setup)
+        return True
+
+    async def _go_on(self, run: RunState, setup: RunSetup) -> None:
+        """Do what comes next in a run: what the log left open first, then another step."""
         if run.request is not None:
             await self._step(setup).settle_orphan(run)
-            return True
+            return
+        if run.held_calls and not run.expired:
+            await self._within_time(run, lambda: self._hooked(setup).decide(run))
+            return
         if run.open_calls and not run.expired:
             await self._within_time(run, lambda: self._settle_calls(run, setup))
             if not self._can_go_on(run, setup):
-                await self._park(run)
-            return True
+                await self._rest(run, setup)
+            return
         stop = stop_reason(self.log.state, run)
         if stop is not None:
             await self._end(run, setup, stop)
-            return True
-        if await self._has_enough(run, setup) or await self._hear_steers(run):
-            return True
+            return
+        if await self._has_enough(run, setup) or await self._hear_steers(run, setup):
+            return
         self._asking = True
         try:
             await self._within_time(run, lambda: self._step(setup).take(run))
         finally:
             self._asking = False
-        return True
 
     # --- what comes in ---------------------------------------------------------------------
 
@@ -205,11 +218,12 @@ class Turn(Moving, kw_only=True):
         )
         self._runs().setup = None
 
-    async def _hear_steers(self, run: RunState) -> bool:
+    async def _hear_steers(self, run: RunState, setup: RunSetup) -> bool:
         events: list[ev.Event] = []
-        for input_id, op in self.log.state.inputs.items():
+        for input_id, op in list(self.log.state.inputs.items()):
             if isinstance(op, Steer):
-                events.extend(steering.steered(run, op, input_id))
+                rans = await self._runs().heard(run.run_id, op, input_id, setup)
+                events.extend(steering.steered(run, op, input_id, rans))
             elif isinstance(op, Deliver):
                 events.extend(steering.mailed(run.run_id, op.mail, input_id))
         if events:
@@ -224,6 +238,9 @@ class Turn(Moving, kw_only=True):
     def _hear(self, event: ev.AnyEvent) -> None:
         """An interrupt of this run cuts what is under way; any other news wakes the calls."""
         if not isinstance(event, ev.InputAdmitted):
+            setup = self._starting.setup if self._starting is not None else None
+            if setup is not None and setup.hooks is not None:
+                setup.hooks.noticed(event)
             return
         run = self.log.state.run
         if isinstance(event.op, Interrupt) and run is not None and event.op.run_id == run.run_id:
@@ -314,7 +331,14 @@ class Turn(Moving, kw_only=True):
     # --- resting and ending ----------------------------------------------------------------
 
     def _can_go_on(self, run: RunState, setup: RunSetup) -> bool:
-        return not run.open_calls or bool(runnable(run.calls, setup.concurrency))
+        free = run.held_calls or runnable(run.calls, setup.concurrency)
+        return not run.open_calls or bool(free)
+
+    async def _rest(self, run: RunState, setup: RunSetup) -> None:
+        """Tell hooks what is waited for, then park; what came in meanwhile is looked at first."""
+        await self._within_time(run, lambda: self._hooked(setup).react(run))
+        if run.halted is None and not run.expired and not self._news.is_set():
+            await self._park(run)
 
     async def _park(self, run: RunState) -> None:
         if any(not isinstance(op, Send | Steer | Deliver) for op in self.log.state.inputs.values()):
@@ -336,7 +360,10 @@ class Turn(Moving, kw_only=True):
                 await self.log.decide(*formed)
                 return
             stop = formed if isinstance(formed, Stop) else stop
-        if stop.reason in NATURAL:
+        natural = stop.reason in NATURAL
+        if not await self._let_end(run, setup, stop, natural=natural):
+            return
+        if natural:
             await self._ending().check(run, setup)
             again = another_round(run)
             if again:
@@ -344,6 +371,34 @@ class Turn(Moving, kw_only=True):
                 return
         await self._ending().end(run, stop)
         self._runs().setup = None
+
+    async def _let_end(self, run: RunState, setup: RunSetup, stop: Stop, *, natural: bool) -> bool:
+        """Whether hooks let the run end; an interrupt does not wait for them."""
+        ends = False
+
+        async def close() -> None:
+            nonlocal ends
+            ends = await self._hooked(setup).close(run, stop, natural=natural)
+
+        if setup.hooks is None:
+            return True
+        if run.expired:
+            await close()
+        else:
+            await self._within_time(run, close)
+        return ends
+
+    async def _halt(self, run: RunState, halt: ev.HookRan) -> None:
+        """A hook ended the run: nothing of it goes on."""
+        await self._ending().end(
+            run,
+            Stop("safety_violation", halt_failure(halt)),
+            before=steering.stopped_calls(run, "a hook ended the run", kind="halted"),
+        )
+        self._runs().setup = None
+
+    def _hooked(self, setup: RunSetup) -> Hooked:
+        return Hooked(log=self.log, setup=setup)
 
     def _runs(self) -> Starting:
         if self._starting is None:

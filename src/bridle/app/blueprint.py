@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from bridle.app.builtin import Catalogue
     from bridle.delegation.kinds import Subagent
     from bridle.gate.decide import Card
+    from bridle.hooks.running import HookSet
     from bridle.journal.state import ThreadState
     from bridle.models.registry import ModelRegistry
+    from bridle.ports.classifier import Classifier
     from bridle.ports.snapshots import Snapshots
     from bridle.types.permissions import Policy
     from bridle.types.secrets import Secret
@@ -58,12 +60,14 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     tuning: Callable[[str], Tuning] = tune
     checks: Checks | None = None
     snapshots: Snapshots | None = None
+    hooks: HookSet | None = None
     card: Card = Cards()
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
     model_auth: Callable[[str], Any] | None = None
     use_counts: Mapping[str, int] = msgspec.field(default_factory=dict)
     secrets: Mapping[str, Secret] = msgspec.field(default_factory=dict)
     redactor: Redactor = NOTHING_HIDDEN
+    classifier: Classifier | None = None
 
     def __post_init__(self) -> None:
         check_modes(self.modes)

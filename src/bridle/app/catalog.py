@@ -17,9 +17,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def list_models(use_counts: dict[str, int]) -> list[ModelRow]:
-    """Every model that is known by name."""
-    return available(model_registry(os.environ), use_counts=use_counts)
+async def list_models(use_counts: dict[str, int]) -> list[ModelRow]:
+    """Every model that is known by name, and what the servers on this machine have now."""
+    from bridle.models.discovery import discovered
+    from bridle.models.http import HttpClient
+
+    registry = model_registry(os.environ)
+    rows = available(registry, use_counts=use_counts)
+    async with HttpClient(environ=os.environ) as http:
+        found = await discovered(registry, http, use_counts=use_counts)
+    known = {row.id for row in rows}
+    return sorted(
+        [*rows, *(row for row in found if row.id not in known)], key=lambda row: -row.use_count
+    )
 
 
 def store_key(provider: str, key: str) -> str:

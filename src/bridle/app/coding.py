@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bridle.app.claims import claims_of
 from bridle.app.config import Agent
 from bridle.app.harness import Harness
 from bridle.app.layers import read_layers
@@ -16,16 +17,17 @@ from bridle.app.models import model_registry
 from bridle.app.paths import state_directory
 from bridle.app.records import open_records
 from bridle.app.stores import store_url
-from bridle.app.trust import require_trust
-from bridle.app.workspace import Workspace
+from bridle.app.trust import Confirm, require_trust
+from bridle.app.workspace import Workspace, output_checks
 from bridle.context.environment import environment_facts
 from bridle.context.instructions import Loaded, load_instructions
 from bridle.context.prompt import NO_TOOL, coding_prompt
 from bridle.errors import UserError, suggest
 from bridle.models.choose import choose
+from bridle.models.endpoints import RESERVED
 from bridle.models.packs import Tuning, tune
 from bridle.ports.clock import SystemClock
-from bridle.spec.compile import Compiled, compile_spec
+from bridle.spec.compile import WRITING_TOOLS, Compiled, compile_spec
 from bridle.spec.load import find_spec
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from bridle.checks.plan import CheckPlan
+    from bridle.hooks.define import Bound
     from bridle.spec.layers import Layered
     from bridle.spec.model import HarnessSpec
     from bridle.tools.builtin.workspace import Workplace
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
 
 
 EMBEDDED = "embedded/repair"
+TEST_PLACES = ("tests/**", "test/**", "**/tests/**", "test_*.py", "**/test_*.py", "*_test.py",
+               "**/*_test.py", "conftest.py", "**/conftest.py")  # fmt: skip
 
 
 class RunOptions(Fixed, frozen=True, kw_only=True):
@@ -57,6 +62,7 @@ class RunOptions(Fixed, frozen=True, kw_only=True):
     yolo: bool = False
     answerable: bool = True
     trust: bool = False
+    confirm: Confirm | None = None
     limits: Limits = msgspec.field(default_factory=Limits)
     checks: bool = True
     output_schema: dict[str, Any] | None = None
@@ -73,6 +79,8 @@ class Coding(Fixed, frozen=True, kw_only=True):
     said: tuple[str, ...]
     fail_on_error: bool
     finds_checks: bool
+    remote: bool
+    """Whether a model takes its time elsewhere, and it has tools to wait for."""
 
 
 def build_coding(options: RunOptions) -> Coding:
@@ -83,8 +91,8 @@ def build_coding(options: RunOptions) -> Coding:
     ruling = read_ruling(options)
     compiled, policy = ruling.compiled, ruling.policy
     store = _store(options, compiled)
-    for file in ruling.layered.project_files("model_policy.base_url", "model_policy.providers"):
-        require_trust(Path(file), "where models are reached", given=options.trust)
+    claims = claims_of(root, ruling.layered, ruling.hooks)
+    require_trust(root, claims, given=options.trust, confirm=options.confirm)
     registry = model_registry(
         options.environ,
         providers=compiled.providers,
@@ -101,7 +109,7 @@ def build_coding(options: RunOptions) -> Coding:
         readable=policy.readable,
         writable=policy.writable,
     )
-    loaded = _loaded(compiled, root)
+    loaded, plan = _loaded(compiled, root), _checks(compiled, options)
     harness = Harness(
         id=compiled.name,
         agent=Agent(
@@ -119,7 +127,8 @@ def build_coding(options: RunOptions) -> Coding:
         search_url=ruling.spec.tools.search_url,
         permissions=policy,
         limits=compiled.limits.within(options.limits),
-        checks=_checks(compiled, options),
+        checks=plan if plan is None or compiled.tools else output_checks(plan, sandbox=sandbox),
+        hooks=ruling.hooks,
         resolve_model=registry.resolve,
         redact=compiled.redact,
     )
@@ -127,9 +136,10 @@ def build_coding(options: RunOptions) -> Coding:
     return Coding(
         harness=harness,
         root=root,
-        said=(*told, *loaded.notices),
+        said=(*told, *loaded.notices, *ruling.notices),
         fail_on_error=compiled.checks.fail_on_error,
-        finds_checks=_checks(compiled, options) is not None and compiled.checks.find,
+        remote=compiled.tools and chosen.id.partition("/")[0] not in RESERVED,
+        finds_checks=plan is not None and plan.find and compiled.tools,
     )
 
 
@@ -175,7 +185,9 @@ def _instructions(compiled: Compiled, root: Path, sandbox: str, loaded: Loaded) 
 def _checks(compiled: Compiled, options: RunOptions) -> CheckPlan | None:
     """What decides the verdict; `fix` always has it decided."""
     plan = compiled.checks
-    if not options.checks or not (plan.enabled or options.repair) or not compiled.tools:
+    if not options.checks or not (plan.enabled or options.repair):
+        return None
+    if not compiled.tools and not plan.steps:  # there is no project to find them in
         return None
     return plan
 
@@ -208,6 +220,8 @@ class Ruling(Fixed, frozen=True, kw_only=True):
     layered: Layered
     compiled: Compiled
     policy: Policy
+    hooks: tuple[Bound, ...] = ()
+    notices: tuple[str, ...] = ()
 
     @property
     def spec(self) -> HarnessSpec:
@@ -222,7 +236,28 @@ def read_ruling(options: RunOptions) -> Ruling:
     layered = read_layers(root, path, options.environ)
     compiled = compile_spec(layered.spec, root=str(root), at=layered.at)
     policy = _policy(compiled.policy, options)
-    return Ruling(path=path, layered=layered, compiled=compiled, policy=policy)
+    hooks, notices = _hooks(layered, root)
+    return Ruling(
+        path=path,
+        layered=layered,
+        compiled=compiled,
+        policy=policy,
+        hooks=hooks,
+        notices=notices,
+    )
+
+
+def _hooks(layered: Layered, root: Path) -> tuple[tuple[Bound, ...], tuple[str, ...]]:
+    """The hooks of every layer, and those that the project keeps for another tool."""
+    from bridle.spec.hooks import bind_hooks
+
+    own = bind_hooks(layered, root)
+    if not (root / ".claude").is_dir():
+        return own, ()
+    from bridle.hooks.claude import read_claude
+
+    theirs, notices = read_claude(root)
+    return (*own, *theirs), notices
 
 
 def _policy(policy: Policy, options: RunOptions) -> Policy:
@@ -233,8 +268,7 @@ def _policy(policy: Policy, options: RunOptions) -> Policy:
         profile = next(known for known in PROFILES if known == options.profile)
     rules = policy.rules
     if options.repair:  # it works on copies, in the sandbox; its edit is shown and can be undone
-        allowed = Rule(id="fix.try_edits", matches="try_edits", effect="allow", layer="command")
-        rules = (allowed, *rules)
+        rules = (*repair_rules(), *rules)
         profile = "auto-edit" if options.profile is None and profile == "balanced" else profile
     return msgspec.structs.replace(
         policy,
@@ -244,6 +278,23 @@ def _policy(policy: Policy, options: RunOptions) -> Policy:
         answerable=options.answerable,
         state_dir=str(state_directory()),
     )
+
+
+def repair_rules() -> tuple[Rule, ...]:
+    """What `fix` may do: try edits on copies, and never change the tests that it is measured by."""
+    allowed = Rule(id="fix.try_edits", matches="try_edits", effect="allow", layer="command")
+    denied = (
+        Rule(
+            id=f"fix.tests.{tool}.{place}",
+            matches=f"{tool}:{place}",
+            effect="deny",
+            layer="command",
+            reason="bridle fix does not change tests",
+        )
+        for tool in WRITING_TOOLS
+        for place in TEST_PLACES
+    )
+    return (allowed, *denied)
 
 
 def resource_of(directory: Path) -> str:

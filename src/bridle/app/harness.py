@@ -17,6 +17,7 @@ from bridle.app.cards import Cards
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.crew import crew_of
 from bridle.app.heartbeats import Heartbeats
+from bridle.app.hooks import open_hooks, tell_shutdown
 from bridle.app.models import model_registry
 from bridle.app.outside import Outside
 from bridle.app.parts.state import StateShape
@@ -29,6 +30,7 @@ from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
 from bridle.app.workspace import Workspace, open_checkpoints, workspace_checks
 from bridle.checks.plan import CheckPlan
+from bridle.checks.run import ProjectChecks
 from bridle.delegation.kinds import Subagent, check_kinds
 from bridle.errors import ConfigError
 from bridle.models.breaker import Breakers
@@ -47,8 +49,11 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from types import TracebackType
 
+    from bridle.app.classifier import Judge
     from bridle.app.results import RunResult
+    from bridle.hooks.define import Bound, Hook
     from bridle.ports.artefacts import Artefacts
+    from bridle.ports.classifier import Classifier
     from bridle.ports.store import Store
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
@@ -75,14 +80,16 @@ class Harness:
         workspace_tools: Callable[[Workplace], Sequence[Tool]] | None = None,
         permissions: Rules | Policy | None = None,
         limits: Limits | None = None,
-        checks: bool | CheckPlan | None = None,
+        checks: bool | CheckPlan | ProjectChecks | None = None,
         heartbeats: Sequence[Heartbeat] = (),
+        hooks: Sequence[Hook | Bound] = (),
         disable_builtin_tools: Sequence[str] = (),
         search_url: str | None = None,
         resolve_model: ResolveModel | None = None,
         model_auth: Callable[[str], Any] | None = None,
         model_use_counts: Mapping[str, int] | None = None,
         tuning: Callable[[str], Tuning] = tune,
+        classifier: str | Judge | None = None,
         secrets: Mapping[str, str | Secret] | None = None,
         redact: Sequence[str] | None = (),
         ports: Ports | None = None,
@@ -90,7 +97,7 @@ class Harness:
         check_kinds(subagents)
         if (agent is None) == (not modes):
             raise ConfigError("Give an agent or modes, one of the two.")
-        if checks and workspace is None:
+        if checks and workspace is None and not isinstance(checks, ProjectChecks):
             raise ConfigError("Checks run in a workspace; give one.")
         self.id = id
         self.resource_id = resource_id or id
@@ -111,6 +118,7 @@ class Harness:
             disabled=disable_builtin_tools,
         )
         registry = _lazy_registry(lambda: nullcontext(self.store))
+        clock = self._ports.clock or SystemClock()
         known = configured(secrets, os.environ)
         redactor = hiding(known, redact, os.environ)
         self._blueprint = Blueprint(
@@ -131,16 +139,16 @@ class Harness:
             policy=policy,
             limits=limits or Limits(),
             state=StateShape(state),
-            checks=workspace_checks(place, _plan(checks), redactor.text)
-            if checks and place
-            else None,
+            checks=_checks(checks, place, redactor.text),
             card=Cards(place),
             snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
+            hooks=open_hooks(hooks, place, policy, clock, redactor) if hooks else None,
             model_auth=model_auth,
             tuning=tuning,
             use_counts=model_use_counts or {},
             secrets=known,
             redactor=redactor,
+            classifier=_classifier(classifier, resolve_model, registry),
         )
         self._engine: Engine | None = None
         self._close: Callable[[], Any] | None = None
@@ -201,6 +209,7 @@ class Harness:
             return
         await self.heartbeats.stop()
         await self._tasks.close()
+        await tell_shutdown(self._blueprint.hooks, self._engine.journal, self._sessions)
         self._engine = None
         self._sessions.clear()
         if self._close is not None:
@@ -285,8 +294,16 @@ class Harness:
         return store, artefacts
 
 
-def _plan(checks: bool | CheckPlan | None) -> CheckPlan:
-    return checks if isinstance(checks, CheckPlan) else CheckPlan()
+def _checks(
+    given: bool | CheckPlan | ProjectChecks | None,
+    place: Workplace | None,
+    hide: Callable[[str], str],
+) -> ProjectChecks | None:
+    if isinstance(given, ProjectChecks):
+        return msgspec.structs.replace(given, hide=hide)
+    if not given or place is None:
+        return None
+    return workspace_checks(place, given if isinstance(given, CheckPlan) else CheckPlan(), hide)
 
 
 def _policy(given: Rules | Policy | None, workspace: Workspace | None) -> Policy:
@@ -301,6 +318,16 @@ def _policy(given: Rules | Policy | None, workspace: Workspace | None) -> Policy
     if workspace is None or not workspace.allowed_hosts:
         return policy
     return msgspec.structs.replace(policy, hosts=tuple(workspace.allowed_hosts))
+
+
+def _classifier(
+    given: str | Judge | None, resolve: ResolveModel | None, registry: Callable[[], Any]
+) -> Classifier | None:
+    if given is None:
+        return None
+    from bridle.app.classifier import classifier_of
+
+    return classifier_of(given, resolve or (lambda name: registry().resolve(name)))
 
 
 def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[], str | None]:

@@ -34,6 +34,7 @@ from bridle.types.permissions import Rule, Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bridle.hooks.define import Bound
     from bridle.ports.store import Store
     from bridle.types.permissions import Policy
 
@@ -112,6 +113,7 @@ class Explained(Fact, frozen=True, kw_only=True):
     profile: str
     policy: tuple[Line, ...]
     policy_text: str
+    hooks: tuple[str, ...] = ()
 
 
 class Validated(Fixed, frozen=True, kw_only=True):
@@ -270,7 +272,17 @@ def explain(options: RunOptions) -> Explained:
         profile=ruling.policy.profile,
         policy=describe(ruling.policy),
         policy_text=explained(ruling.policy),
+        hooks=tuple(_hook_line(bound) for bound in ruling.hooks),
     )
+
+
+def _hook_line(bound: Bound) -> str:
+    """A hook in words: when it runs, what it runs, and what its failure means."""
+    on = f"{bound.hook.event} ({bound.type})"
+    about = f" for {bound.hook.matcher}" if bound.hook.matcher else ""
+    fails = "blocks when it fails" if bound.on_failure == "block" else "may fail"
+    where = f"  [{bound.layer}, {bound.source}]" if bound.source else ""
+    return f"{on}{about}: {bound.runs}; {fails}{where}"
 
 
 async def learn_rules(store: Store, options: RunOptions, names: Sequence[str]) -> Lesson:

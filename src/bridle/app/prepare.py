@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridle.agent.budget import LedgerBudget
+from bridle.agent.hooked import scope_of
 from bridle.agent.setup import RequestHead, RunSetup, Wanted
 from bridle.app.crew import bound_of
 from bridle.app.guard import GuardedModel
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from bridle.models.breaker import Breakers
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
+    from bridle.ports.hooks import HookPort
     from bridle.ports.model import Model
     from bridle.ports.store import Store
     from bridle.ports.tools import Toolbox
@@ -82,6 +84,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         head = await self._head(state, wanted, kind, agent, tools, tuning)
         policy = await self._policy(state, wanted, surface.scope)
         limits = _limits(blueprint.limits, agent.limits, tuning)
+        hooks = self._hooks(state, mode.id, model_id)
         return RunSetup(
             model_id=model_id,
             model=GuardedModel(fitted(model, tuning), self.breakers, name=model_id),
@@ -94,6 +97,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
                 policy=policy,
                 evaluate=evaluate,
                 card=blueprint.card,
+                marks=hooks.marks if hooks is not None else None,
                 redactor=blueprint.redactor,
             ),
             runner=Runner(
@@ -106,12 +110,23 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             budget=LedgerBudget(store=self.store, clock=self.clock),
             limits=limits,
             checks=blueprint.checks if facts_of(state.thread) is None else None,
+            classifier=blueprint.classifier,
+            hooks=hooks,
             mode_id=mode.id,
             concurrency=msgspec.structs.replace(
                 blueprint.concurrency, children=limits.max_parallel
             ),
             stop_when=_stop_when(kind),
         )
+
+    def _hooks(self, state: ThreadState, mode: str, model: str) -> HookPort | None:
+        if self.blueprint.hooks is None:
+            return None
+        from bridle.hooks.live import LiveHooks
+
+        scope = scope_of(state, None, mode=mode, model=model)
+        done = {task.id for task in state.tasks if task.status == "completed"}
+        return LiveHooks(self.blueprint.hooks, scope, done)
 
     def _kind(self, state: ThreadState) -> Subagent | None:
         facts = facts_of(state.thread)

@@ -80,7 +80,7 @@ def _places() -> Iterator[Setting]:
         ("config", str(config_directory()), "XDG_CONFIG_HOME"),
         ("data", str(data_directory()), "XDG_DATA_HOME"),
         ("store", default_store(), "XDG_STATE_HOME"),
-        ("trust", str(trust_file()), "XDG_CONFIG_HOME"),
+        ("trust", str(trust_file()), "XDG_STATE_HOME"),
     )
     for name, value, variable in places:
         origin = next((v for v in ("BRIDLE_HOME", variable) if os.environ.get(v)), None)

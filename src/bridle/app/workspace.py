@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,6 +89,14 @@ def open_checkpoints(place: Workplace) -> Checkpoints | None:
     return Checkpoints(str(place.root), state=str(state_directory()), processes=place.processes)
 
 
+def output_checks(config: CheckPlan, *, sandbox: str) -> ProjectChecks:
+    """The checks of an agent without a workspace: they see its answer and an empty directory."""
+    root = tempfile.mkdtemp(prefix="bridle-checks-")
+    place = Workspace(root, sandbox=sandbox).place()
+    weakref.finalize(place, shutil.rmtree, root, ignore_errors=True)
+    return workspace_checks(place, config, hide=lambda text: text)
+
+
 def workspace_checks(
     place: Workplace, config: CheckPlan, hide: Callable[[str], str]
 ) -> ProjectChecks:
@@ -97,5 +106,6 @@ def workspace_checks(
         processes=place.processes,
         sandbox=place.sandbox,
         config=config,
+        place=place,
         hide=hide,
     )

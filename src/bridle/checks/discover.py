@@ -75,7 +75,7 @@ def _pytest(root: Path) -> str | None:
     if not uses_pytest(root):
         return None
     python = python_with_pytest(root)
-    return f"{shlex.quote(python)} -m pytest -q" if python is not None else None
+    return f"{shlex.quote(python)} -m pytest -q -p no:cacheprovider" if python is not None else None
 
 
 def _unittest(root: Path) -> str | None:

@@ -29,6 +29,8 @@ class ProjectChecks(Fixed, frozen=True, kw_only=True):
     processes: Processes
     sandbox: Sandbox
     config: CheckPlan = msgspec.field(default_factory=CheckPlan)
+    place: object = None
+    """What the sandbox's directories live as long as."""
     hide: Callable[[str], str] = lambda text: text
 
     @property
@@ -46,13 +48,15 @@ class ProjectChecks(Fixed, frozen=True, kw_only=True):
             for check in checks
         )
 
-    async def run(self, check: CheckStarted) -> CheckEnded:
-        """Run one check."""
+    async def run(self, check: CheckStarted, output: str) -> CheckEnded:
+        """Run one check; it reads the answer on its standard input."""
         result = await self.processes.run(
             ["bash", "-c", check.command],
             sandbox=self.sandbox,
             cwd=str(self.root),
             timeout=check.timeout,
+            stdin=output.encode(),
+            env={"PYTHONDONTWRITEBYTECODE": "1"},  # a check leaves no files behind
         )
         text = self.hide("\n".join((result.stdout, *result.notes)))
         return CheckEnded(

@@ -41,7 +41,7 @@ def runnable(calls: Sequence[CallState], bounds: Concurrency) -> list[CallState]
     for call in calls:
         if call.settled:
             continue
-        if call.waiting:
+        if call.waiting or call.held:
             waiting_before = True
             continue
         if not call.facts.concurrency_safe:

@@ -15,20 +15,27 @@ from bridle.types.content import ToolCall
 from bridle.types.events import (
     ApprovalRequired,
     Event,
+    HookRan,
     PermissionDecided,
     PermissionGranted,
     ToolCalled,
     ToolReturned,
 )
+from bridle.types.hooks import concluded
 from bridle.types.ids import derive_id
-from bridle.types.permissions import Decision, Grants, Policy, Rule
+from bridle.types.permissions import Decision, Grants, HookVerdict, Policy, Rule
 from bridle.types.tools import CallFacts
 
 if TYPE_CHECKING:
+    from bridle.journal.calls import CallState
     from bridle.ports.tools import Toolbox
 
-Evaluate = Callable[[str, CallFacts, Policy, Grants], Decision]
+Evaluate = Callable[[str, CallFacts, Policy, Grants, HookVerdict | None], Decision]
+Marks = Callable[[ToolCall, CallFacts], tuple[str, ...]]
 Card = Callable[[ToolCall, CallFacts, Decision, Policy], dict[str, Any]]
+
+_MOST = HookVerdict(effect="allow")
+"""The most that a hook can say for a call."""
 
 
 class Terms(Fixed, frozen=True, kw_only=True):
@@ -45,6 +52,7 @@ class Decider(Fixed, frozen=True, kw_only=True):
     policy: Policy
     evaluate: Evaluate
     card: Card
+    marks: Marks | None = None
     redactor: Redactor = NOTHING_HIDDEN
 
     def batch(
@@ -53,7 +61,7 @@ class Decider(Fixed, frozen=True, kw_only=True):
         """Describe and decide every call; `room` is how many more calls the run may make."""
         events: list[Event] = []
         for index, call in enumerate(calls):
-            facts = self.toolbox.describe(call)
+            facts = self._marked(call, self.toolbox.describe(call), terms)
             events.append(
                 ToolCalled(
                     run_id=run_id, call_id=call.id, tool=call.tool, args=call.args, facts=facts
@@ -64,32 +72,59 @@ class Decider(Fixed, frozen=True, kw_only=True):
             elif room is not None and index >= room:
                 text = "Not run: the run has used up its tool calls."
                 events.append(failure(run_id, call, text, kind="limit"))
-            else:
-                events.extend(self._decided(run_id, call, facts, terms))
+            elif not facts.hooks:  # else it is decided when they were asked
+                decision = self.judge(call, facts, None, terms)
+                events.extend(self._decided(run_id, call, facts, decision))
         return events
 
     def again(self, call: ToolCall, terms: Terms) -> tuple[CallFacts, Decision | None]:
         """Describe and decide a call with changed arguments, from the start."""
-        facts = self.toolbox.describe(call)
+        facts = self._marked(call, self.toolbox.describe(call), terms)
         if facts.problem is not None:
             return facts, None
-        return facts, self._decide(call, facts, terms)
+        return facts, self.judge(call, facts, None, terms)
+
+    def held(
+        self, run_id: str, state: CallState, rans: Sequence[HookRan], terms: Terms
+    ) -> list[Event]:
+        """Decide a call that hooks were asked about; what somebody approved is not asked again."""
+        facts, verdict = concluded(rans, state.facts)
+        if facts.problem is not None:
+            told = f"A hook changed the arguments: {facts.problem}"
+            return [*rans, failure(run_id, state.call, told, kind=facts.problem_kind)]
+        decision = self.judge(state.call, facts, verdict, terms)
+        if state.approved and decision.effect == "ask":
+            return [*rans, decided(run_id, state.call, decision)]
+        return [*rans, *self._decided(run_id, state.call, facts, decision)]
+
+    def _marked(self, call: ToolCall, facts: CallFacts, terms: Terms) -> CallFacts:
+        """Name the hooks of a call; they are not asked about what none of them could allow."""
+        if self.marks is None or facts.problem is not None:
+            return facts
+        names = self.marks(call, facts)
+        if not names or self.judge(call, facts, _MOST, terms).effect == "deny":
+            return facts
+        return msgspec.structs.replace(facts, hooks=names)
 
     def patterns(self, call: ToolCall, facts: CallFacts) -> tuple[str, ...]:
         """The patterns that would match calls like this one."""
         whole = msgspec.structs.replace(facts, args=facts.args or call.args)
         return patterns_for(prepare(call.tool, whole, self.policy, Grants()))
 
-    def _decide(self, call: ToolCall, facts: CallFacts, terms: Terms) -> Decision:
+    def judge(
+        self, call: ToolCall, facts: CallFacts, hook: HookVerdict | None, terms: Terms
+    ) -> Decision:
+        """What the rules say of a call, with what hooks said of it."""
         policy = self.policy
         if terms.rules:  # what the user changed in this thread stands before what was written
             policy = msgspec.structs.replace(policy, rules=(*terms.rules, *policy.rules))
         if facts.args is None:
             facts = msgspec.structs.replace(facts, args=call.args)
-        return self.evaluate(call.tool, facts, policy, terms.grants)
+        return self.evaluate(call.tool, facts, policy, terms.grants, hook)
 
-    def _decided(self, run_id: str, call: ToolCall, facts: CallFacts, terms: Terms) -> list[Event]:
-        decision = self._decide(call, facts, terms)
+    def _decided(
+        self, run_id: str, call: ToolCall, facts: CallFacts, decision: Decision
+    ) -> list[Event]:
         recorded = decided(run_id, call, decision)
         if decision.effect == "deny":
             return [recorded, denial(run_id, call, decision)]

@@ -115,6 +115,6 @@ def interrupted(
     run_id: str, state: CallState, why: str, *, kind: str = "interrupted"
 ) -> ToolReturned:
     """The result of a call that was stopped, or that never began, because its run ends."""
-    text = f"Not run: {why}." if state.waiting else f"Stopped before it ended: {why}."
+    text = f"Not run: {why}." if state.waiting or state.held else f"Stopped before it ended: {why}."
     returned = failure(run_id, state.call, text, kind=kind)
     return msgspec.structs.replace(returned, stopped=True, denied=state.stage == "asked")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bridle.types.permissions import Verdict
     from bridle.types.tools import CallFacts, PendingKind
 
-CallStage = Literal["decided", "asked", "suspended", "settled"]
+CallStage = Literal["held", "decided", "asked", "suspended", "settled"]
 
 
 class CallState(Moving):
@@ -30,6 +30,8 @@ class CallState(Moving):
     started_at: str = ""
     payload: dict[str, Any] = msgspec.field(default_factory=dict)
     resumed: Any = None
+    approved: bool = False
+    """Somebody said yes to it, as it is now."""
     child: SubagentStarted | None = None
     result: ToolReturned | None = None
 
@@ -37,6 +39,11 @@ class CallState(Moving):
     def settled(self) -> bool:
         """Whether the call has its one result."""
         return self.stage == "settled"
+
+    @property
+    def held(self) -> bool:
+        """Whether hooks are asked before it is decided."""
+        return self.stage == "held"
 
     @property
     def to_run(self) -> ToolCall:

@@ -25,6 +25,7 @@ from bridle.types.events import (
     DurableEvent,
     Event,
     InputAdmitted,
+    PermissionDecided,
     RunEnded,
     RunPaused,
     ToolCalled,
@@ -205,6 +206,12 @@ class ThreadLog(Moving, kw_only=True):
                 return True
             case ToolCalled(facts=facts):
                 return facts.effect != "safe"
+            case PermissionDecided():
+                run = self.state.run
+                return run is not None and any(
+                    call.call.id == event.call_id and call.facts.effect != "safe"
+                    for call in run.held_calls
+                )
             case ToolReturned():
                 run = self.state.run
                 return run is not None and any(

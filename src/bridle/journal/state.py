@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bridle.journal.calls import CallState
+from bridle.journal.calls import CallStage, CallState
 from bridle.ports.tools import Helper
 from bridle.types import events as ev
 from bridle.types.agents import facts_of
 from bridle.types.base import Moving
-from bridle.types.content import File, Image, Part, ToolCall, ToolResult
+from bridle.types.content import File, Image, Part, Text, ToolCall, ToolResult
+from bridle.types.hooks import noted
 from bridle.types.ids import message_id
 from bridle.types.messages import Message
 from bridle.types.ops import Deliver
@@ -74,6 +75,14 @@ class RunState(Moving):
     error: ev.ErrorRaised | None = None
     exhausted: str | None = None
     expired: bool = False
+    halted: ev.HookRan | None = None
+    """The hook that ended the run."""
+    told: list[str] = msgspec.field(default_factory=list)
+    """Words of hooks that the model reads when its calls are settled."""
+    closed: int | None = None
+    """The step after which hooks let the run end."""
+    kept_on: int = 0
+    """How often hooks did not."""
     checks: dict[str, ev.CheckEnded] = msgspec.field(default_factory=dict)
     rounds: int = 0
     """How often failed checks were sent back."""
@@ -96,6 +105,11 @@ class RunState(Moving):
         """The children that still work, waited for or not."""
         waited = [call.child for call in self.open_calls if call.child is not None]
         return waited + [one.started for one in self.helpers.values() if one.ended is None]
+
+    @property
+    def held_calls(self) -> list[CallState]:
+        """The calls that hooks are asked about before they are decided."""
+        return [call for call in self.calls if call.held]
 
 
 RULES_SETTING = "permissions"
@@ -333,7 +347,9 @@ def _tool_called(state: ThreadState, event: ev.ToolCalled) -> None:
     run = _run(state)
     index = len(run.calls)
     assert index < len(run.asked), "a call follows the message that asks for it"
-    run.calls.append(CallState(run.asked[index], event.facts, index, started_at=event.at))
+    stage: CallStage = "held" if event.facts.hooks else "decided"
+    call = CallState(run.asked[index], event.facts, index, stage=stage, started_at=event.at)
+    run.calls.append(call)
     run.tool_calls += 1
     if not event.facts.read_only:
         run.checks.clear()
@@ -342,6 +358,36 @@ def _tool_called(state: ThreadState, event: ev.ToolCalled) -> None:
 def _permission_decided(state: ThreadState, event: ev.PermissionDecided) -> None:
     call = _call(state, event.call_id)
     call.effect = event.effect
+    if call.held:
+        call.stage = "decided"
+
+
+def _hook_ran(state: ThreadState, event: ev.HookRan) -> None:
+    run = state.run
+    if run is None or event.run_id != run.run_id:
+        return  # told of something outside a run
+    if event.halt and run.halted is None:
+        run.halted = event
+    if event.moment == "gate" and event.facts is not None and event.call_id is not None:
+        _call(state, event.call_id).facts = event.facts
+    if event.moment == "closing":
+        run.closed = None if event.context else run.steps
+        run.kept_on += bool(event.context)
+    if event.context and event.moment in ("gate", "closing", "reaction"):
+        run.told.append(noted(event.hook, event.context))
+        _tell(state, run)
+
+
+def _tell(state: ThreadState, run: RunState) -> None:
+    """Give the model the words of hooks, once nothing stands between a call and its result."""
+    if not run.told or run.open_calls or len(run.calls) < len(run.asked):
+        return
+    name = message_id(run.run_id, run.steps, f"hooks.{state.seq}")
+    parts = tuple(Text(text) for text in run.told)
+    run.told = []
+    run.trail.clear()
+    run.checks.clear()
+    _add_message(state, Message(id=name, role="user", parts=parts))
 
 
 def _approval_required(state: ThreadState, event: ev.ApprovalRequired) -> None:
@@ -358,8 +404,11 @@ def _approval_answered(state: ThreadState, event: ev.ApprovalAnswered) -> None:
     call.stage = "decided"
     call.effect = "allow" if event.approved else "deny"
     call.resumed = event.data
+    call.approved = event.approved
     if event.facts is not None:
         call.facts = event.facts
+        if event.approved and event.facts.hooks:  # changed by the user: hooks look at it again
+            call.stage = "held"
 
 
 def _call_suspended(state: ThreadState, event: ev.CallSuspended) -> None:
@@ -395,6 +444,7 @@ def _tool_returned(state: ThreadState, event: ev.ToolReturned) -> None:
         run.files.update(dict.fromkeys(call.facts.paths))
     if len(run.calls) == len(run.asked) and not run.open_calls:
         _add_message(state, _results(run))
+        _tell(state, run)
 
 
 def _check_ended(state: ThreadState, event: ev.CheckEnded) -> None:
@@ -516,6 +566,7 @@ _HANDLERS: dict[type[ev.Event], Callable[[ThreadState, Any], None]] = {
     ev.SubagentStarted: _subagent_started,
     ev.SubagentEnded: _subagent_ended,
     ev.ToolReturned: _tool_returned,
+    ev.HookRan: _hook_ran,
     ev.CheckEnded: _check_ended,
     ev.PermissionGranted: _permission_granted,
     ev.LeaseTaken: _lease_taken,

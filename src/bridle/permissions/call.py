@@ -9,7 +9,6 @@ import msgspec
 from bridle.permissions import paths
 from bridle.permissions.parts import Shell
 from bridle.permissions.patterns import SHELL_TOOLS, Pattern, canonical, names_tool, parse
-from bridle.permissions.shell import analyse
 from bridle.types.permissions import Grants, Policy, Rule
 from bridle.types.tools import CallFacts, Category
 
@@ -66,6 +65,8 @@ def prepare(tool: str, facts: CallFacts, policy: Policy, grants: Grants) -> Call
     shell: Shell | None = None
     if command is not None:
         asked = facts.cwd or (facts.args or {}).get("cwd")
+        from bridle.permissions.shell.analyse import analyse  # only commands need it
+
         shell = Shell(analyse(command), policy, asked if isinstance(asked, str) else None)
     return Call(
         tool=name,

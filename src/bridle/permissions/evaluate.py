@@ -30,15 +30,13 @@ def evaluate(
     policy: Policy,
     grants: Grants | None = None,
     hook: HookVerdict | None = None,
-    *,
-    classified: Classified | None = None,
 ) -> Decision:
     """Decide a call. The same arguments always give the same decision, with the way to it."""
     granted = grants or Grants()
-    own = _decide(prepare(tool, facts, policy, granted), hook, classified)
+    own = _decide(prepare(tool, facts, policy, granted), hook, facts.classified)
     if policy.within is None:
         return own
-    above = evaluate(tool, facts, policy.within, granted, hook, classified=classified)
+    above = evaluate(tool, facts, policy.within, granted, hook)
     return _stricter(own, above)
 
 
@@ -154,10 +152,10 @@ def _hook(hook: HookVerdict | None) -> Finding | None:
     rule = f"hook:{hook.hook}"
     if hook.failed and hook.on_failure == "block":
         why = hook.reason or "the hook failed"
-        return Finding("deny", "hook", rule, "hook", hook.source, why)
+        return Finding("deny", "hook", rule, hook.layer, hook.source, why)
     if hook.effect is None or hook.failed:
         return None
-    return Finding(hook.effect, "hook", rule, "hook", hook.source, hook.reason)
+    return Finding(hook.effect, "hook", rule, hook.layer, hook.source, hook.reason)
 
 
 def _permit(call: Call, steps: _Steps, classified: Classified | None) -> Decision:
@@ -170,9 +168,12 @@ def _permit(call: Call, steps: _Steps, classified: Classified | None) -> Decisio
     asked = [finding for finding in findings if finding.effect == "ask"]
     classifiable = all(finding.stage in _CLASSIFIABLE for finding in asked)
     if classified is not None and classifiable and steps.must_ask is None:
-        low = classified.risk == "low" and classified.confidence > CONFIDENT
+        sure = classified.problem is None and classified.confidence > CONFIDENT
+        low = sure and classified.risk == "low"
         effect = "allow" if low else "ask"
-        why = classified.reason or f"{classified.risk} risk, confidence {classified.confidence:.2f}"
+        said = f"{classified.risk} risk, confidence {classified.confidence:.2f}"
+        reason = f": {classified.reason}" if classified.reason else ""
+        why = classified.problem or f"{said}{reason}"
         steps.trace.append(TraceStep("classifier", effect, "classifier", why=why))
         if low:
             return steps.end(Finding("allow", "classifier", "classifier", "classifier", why=why))

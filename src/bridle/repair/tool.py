@@ -17,6 +17,7 @@ from bridle.repair.workspace import read_sources
 
 SHOWN_LINES = 8
 SHOWN_TESTS = 20
+OFFER = "To see it work on a small sample: bridle fix --sample"
 
 
 async def try_edits(
@@ -74,7 +75,9 @@ def _report(root: Path, found: Found, clock: Clock) -> RepairReport:
     seconds = round(clock.spent, 2)
     if baseline is None or not (baseline.tests or baseline.errors):
         return RepairReport(
-            status="no_tests", message="No tests were found (pytest, unittest).", seconds=seconds
+            status="no_tests",
+            message=f"No tests were found (pytest, unittest). {OFFER}",
+            seconds=seconds,
         )
     failing = [*baseline.errors, *baseline.failing]
     counts = {
@@ -85,7 +88,7 @@ def _report(root: Path, found: Found, clock: Clock) -> RepairReport:
         "tried": found.tried,
     }
     if not failing:
-        message = f"All {len(baseline.tests)} tests pass; there is nothing to fix."
+        message = f"All {len(baseline.tests)} tests pass; there is nothing to fix. {OFFER}"
         return RepairReport(status="no_failing_tests", message=message, seconds=seconds, **counts)  # type: ignore[arg-type]
     patch, diff = _patch(root, found)
     fixed = bool(patch)

@@ -8,10 +8,12 @@ import msgspec
 
 from bridle.gate.decide import terms_of
 from bridle.journal.state import ThreadState
+from bridle.permissions.evaluate import evaluate
 from bridle.permissions.explain import flip
 from bridle.runs.words import told
 from bridle.types import events as ev
 from bridle.types.base import Fact
+from bridle.types.hooks import concluded
 from bridle.types.permissions import Decision, Policy, TraceStep, Verdict
 
 if TYPE_CHECKING:
@@ -127,9 +129,26 @@ def _flip(
     facts = called.facts
     if facts.args is None:
         facts = msgspec.structs.replace(facts, args=called.args)
+    facts, hook = concluded(_asked(events, found), facts)
     decision = Decision(effect=found.effect, rule=found.rule, layer=found.layer, trace=found.trace)
-    change = flip(decision, found.tool, facts, whole, terms.grants)
-    return (change.change, change.gives) if change is not None else None
+    change = flip(decision, found.tool, facts, whole, terms.grants, hook)
+    if change is not None:
+        return change.change, change.gives
+    if hook is None or found.rule != f"hook:{hook.hook}":
+        return None
+    where = f" at {hook.source}" if hook.source else ""
+    without = evaluate(found.tool, facts, whole, terms.grants)
+    return f"change the hook {hook.hook}{where}", without.effect
+
+
+def _asked(events: Sequence[ev.DurableEvent], found: ev.PermissionDecided) -> list[ev.HookRan]:
+    """The hooks that were asked about a call for this decision: they stand right before it."""
+    rans: list[ev.HookRan] = []
+    for event in reversed(events[: found.seq - 1]):
+        if not isinstance(event, ev.HookRan) or event.call_id != found.call_id:
+            break
+        rans.insert(0, event)
+    return rans
 
 
 def causes(events: Sequence[ev.DurableEvent], event: ev.Event) -> list[ev.Event]:

@@ -25,7 +25,9 @@ def write_object(directory: str, kind: str, data: bytes) -> str:
     name = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
     folder = os.path.join(directory, name[:2])
     path = os.path.join(folder, name[2:])
-    if not os.path.exists(path):
+    if os.path.exists(path):
+        os.utime(path)  # used again: what collects garbage looks at the time
+    else:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         temporary = f"{path}.{os.urandom(6).hex()}"
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o444)

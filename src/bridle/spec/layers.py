@@ -90,16 +90,6 @@ class Layered(Fixed, frozen=True, kw_only=True):
             if (said := layer.value(field)) is not msgspec.UNSET
         ]
 
-    def project_files(self, *fields: str) -> list[str]:
-        """The project's own files that say something about one of these fields."""
-        return [
-            layer.file
-            for layer in self.layers
-            if layer.of_project
-            and layer.file is not None
-            and any(layer.value(field) is not msgspec.UNSET for field in fields)
-        ]
-
 
 def file_layer(name: str, path: Path, *, whole: bool = False, of_project: bool = False) -> Layer:
     """Read one file; a `whole` one is a spec by itself."""
@@ -162,6 +152,8 @@ def merged(below: dict[str, Any], above: dict[str, Any], at: str = "") -> dict[s
 
 def _kept_denied(field: str, under: Any, value: Any) -> Any:
     """What replaces a value: a deny of a layer below is never taken away."""
+    if field == "hooks":
+        return [*under, *value]
     if field == f"{POLICY}.denied_commands":
         return list(dict.fromkeys([*under, *value]))
     if field == f"{POLICY}.permissions":

@@ -10,6 +10,7 @@ from bridle.models.endpoints import ProviderConfig
 from bridle.spec.base import Amount, Positive, Section
 from bridle.spec.checks import ChecksSection
 from bridle.spec.context import ContextSection
+from bridle.spec.hooks import HookSection
 from bridle.spec.observability import ObservabilitySection
 from bridle.types.permissions import Permission
 
@@ -92,4 +93,5 @@ class HarnessSpec(Section, frozen=True, kw_only=True):
     context: ContextSection = ContextSection()
     checks: ChecksSection = ChecksSection()
     observability: ObservabilitySection = ObservabilitySection()
+    hooks: list[HookSection] = []
     policy_tests: list[PolicyTest] = []

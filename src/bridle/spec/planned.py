@@ -19,7 +19,6 @@ PLANNED = frozenset(
         "modes",
         "workflow",
         "mcp",
-        "hooks",
         "metadata",
         "limits.max_depth",
         "limits.max_parallel",

@@ -29,6 +29,7 @@ class FileArtefacts:
         name = digest(body)
         target = self._directory / name
         if target.exists():
+            os.utime(target)  # used again: what collects garbage looks at the time
             return name
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor, draft = tempfile.mkstemp(prefix=f".{name}.", dir=self._directory)

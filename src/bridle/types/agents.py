@@ -73,14 +73,11 @@ class SubagentMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The record of a subagent's work that stands at the end of its result."""
 
     agent_type: str
-    thread_id: str
-    run_id: str
     reason: str
     model: str | None = None
     forked: bool = False
     steps: int = 0
     tool_calls: int = 0
-    duration_ms: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0

@@ -151,6 +151,7 @@ class HookVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     effect: Verdict | None = None
     hook: str = "hook"
+    layer: str = "hook"
     reason: str | None = None
     source: str | None = None
     failed: bool = False
@@ -158,8 +159,9 @@ class HookVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Classified(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a classifier thinks of a call."""
+    """What a classifier thinks of a call; `problem` is why it has no opinion."""
 
     risk: Risk
     confidence: float
     reason: str | None = None
+    problem: str | None = None

@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from bridle.types.content import Image
+from bridle.types.permissions import Classified
 
 Category = Literal["read", "edit", "execute", "mcp", "other"]
 Effect = Literal["safe", "keyed", "once"]
@@ -30,7 +31,8 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     What a tool does not say is taken as unsafe. `args` is set when they differ from what the model
     wrote. `paths` and `hosts` are what the call touches, as far as the tool can tell; paths are
     resolved by whoever makes the facts. `cwd` is a working directory that the model asked for.
-    `problem` is set when the call cannot run at all, with its `problem_kind`.
+    `hooks` are asked before it is decided. `problem` is set when the call cannot run at all, with
+    its `problem_kind`. `classified` is what a classifier said of a call that would be asked for.
     """
 
     args: dict[str, Any] | None = None
@@ -46,8 +48,10 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cwd: str | None = None
     asks_user: bool = False
     delegates: bool = False
+    hooks: tuple[str, ...] = ()
     problem: str | None = None
     problem_kind: str = "invalid_arguments"
+    classified: Classified | None = None
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):

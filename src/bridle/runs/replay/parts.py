@@ -17,6 +17,7 @@ from bridle.permissions.evaluate import evaluate
 from bridle.ports.clock import from_iso
 from bridle.ports.model import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta
 from bridle.ports.tools import CallScope, Child, Outcome, Settled, Suspended
+from bridle.runs.replay.hooks import TapeHooks
 from bridle.types import events as ev
 from bridle.types.content import Text
 from bridle.types.ids import message_id
@@ -45,6 +46,7 @@ EMITTED = (
     ev.Noted,
     ev.SettingsChanged,
     ev.PermissionGranted,
+    ev.HookRan,
 )
 """Events that tools record beside their results."""
 
@@ -223,7 +225,7 @@ class TapeChecks:
             if isinstance(event, ev.CheckStarted) and event.run_id == run_id
         )
 
-    async def run(self, check: ev.CheckStarted) -> ev.CheckEnded:
+    async def run(self, check: ev.CheckStarted, output: str) -> ev.CheckEnded:
         """The recorded result."""
         ended = self.tape.ahead(ev.CheckEnded, lambda e: e.name == check.name)
         if ended is None:
@@ -284,6 +286,7 @@ class TapePreparer:
             budget=TapeBudget(self.tape),
             limits=started.limits,
             checks=TapeChecks(self.tape, started.check_rounds),
+            hooks=TapeHooks(self.tape),
             mode_id=wanted.mode or started.mode_id,
             count=self._count,
             concurrency=Concurrency(children=started.limits.max_parallel),

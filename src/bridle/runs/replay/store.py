@@ -19,6 +19,7 @@ from bridle.types.events import (
     DurableEvent,
     ErrorRaised,
     Event,
+    HookRan,
     MessageEnded,
     Noted,
     PermissionGranted,
@@ -174,6 +175,8 @@ def is_result(event: Event | None) -> bool:
             return True
         case MessageEnded():
             return event.message.role == "assistant"
+        case HookRan():
+            return event.moment in ("returned", "closing", "reaction")
         case BudgetSettled() | CheckStarted() | CheckEnded() | TasksUpdated() | CheckpointTaken():
             return True
         case SubagentStarted():

@@ -12,6 +12,7 @@ from bridle.types.events import (
     DurableEvent,
     ErrorRaised,
     Event,
+    HookRan,
     LeaseTaken,
     MessageEnded,
     SettingsChanged,
@@ -30,7 +31,7 @@ def is_external(event: Event) -> bool:
     """Whether an event was written by others than the drain."""
     if isinstance(event, SettingsChanged):
         return event.call_id is msgspec.UNSET
-    copied = isinstance(event, MessageEnded) and event.run_id is None
+    copied = isinstance(event, MessageEnded | HookRan) and event.run_id is None
     return copied or event.origin == "external"
 
 

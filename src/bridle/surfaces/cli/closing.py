@@ -8,7 +8,7 @@ from bridle.app.advice import advice
 from bridle.surfaces.cli.output import talk
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from bridle.app.results import Pending, RunResult
 
@@ -22,11 +22,12 @@ SHOWN_FILES = 8
 
 def closing(
     result: RunResult[Any],
-    files: Sequence[str],
+    files: Sequence[str] = (),
     *,
-    rests: bool,
-    unchecked: str | None,
-    model: str | None,
+    rests: bool = False,
+    unchecked: str | None = None,
+    checks: Mapping[str, bool] | None = None,
+    model: str | None = None,
 ) -> None:
     """Say how a run ended, or what it waits for."""
     for pending in result.pending:
@@ -38,6 +39,9 @@ def closing(
     if files:
         more = f" and {len(files) - SHOWN_FILES} more" if len(files) > SHOWN_FILES else ""
         talk(f"changed: {', '.join(files[:SHOWN_FILES])}{more} (undo with: bridle undo)")
+    failed = [name for name, passed in (checks or {}).items() if not passed]
+    if failed:
+        talk(f"failed checks: {', '.join(failed)} (see them with: bridle evidence last)")
     if unchecked is not None:
         talk(f"not checked: {unchecked}")
     how = "one step done" if rests else result.reason

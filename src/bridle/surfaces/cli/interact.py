@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio.to_thread
 import click
@@ -13,10 +14,38 @@ from bridle.errors import UserError
 from bridle.surfaces.cli.output import talk
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bridle.app.results import Pending, RunResult
-    from bridle.app.session import Session
+
+Prompt = Callable[[str, str | None], Awaitable[str]]
+"""Asks for a line; an empty one is the default, where there is one."""
 
 HELP = "y yes · n no · a always · e edit · w why · q leave it for later"
+
+
+class Answering(Protocol):
+    """What answers are given to: a session."""
+
+    async def approve(self, id: str, args: dict[str, Any] | None = None) -> str:
+        """Let a call run."""
+        ...
+
+    async def decline(self, id: str, reason: str | None = None) -> str:
+        """Do not let a call run."""
+        ...
+
+    async def always_allow(self, id: str) -> str:
+        """Let it run, and more of its kind."""
+        ...
+
+    async def answer(self, id: str, answer: str | Sequence[str]) -> str:
+        """Answer a question."""
+        ...
+
+    async def answer_plan(self, id: str, approved: bool, feedback: str | None = None) -> str:
+        """Approve a plan or not."""
+        ...
 
 
 def can_ask() -> bool:
@@ -24,12 +53,22 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-async def answer_all(session: Session, result: RunResult[Any]) -> bool:
+def confirm_trust(told: str) -> bool:
+    """Show what a project brings and ask whether it may be used."""
+    talk(f"This project brings what is not trusted yet:\n{told}")
+    agreed: bool = click.confirm("Trust it as it is now?", default=False, err=True)
+    return agreed
+
+
+async def answer_all(
+    session: Answering, result: RunResult[Any], prompt: Prompt | None = None
+) -> bool:
     """Ask for every answer that is needed; False when the person leaves one for later."""
+    ask = prompt or _prompt
     for pending in result.pending:
         while True:
             try:
-                if not await _answer(session, pending):
+                if not await _answer(session, pending, ask):
                     return False
             except UserError as error:
                 talk(f"{error}")
@@ -38,32 +77,32 @@ async def answer_all(session: Session, result: RunResult[Any]) -> bool:
     return True
 
 
-async def _answer(session: Session, pending: Pending) -> bool:
+async def _answer(session: Answering, pending: Pending, ask: Prompt) -> bool:
     match pending.kind:
         case "approval":
-            return await _approval(session, pending)
+            return await _approval(session, pending, ask)
         case "question":
-            return await _question(session, pending)
+            return await _question(session, pending, ask)
         case "plan":
-            return await _plan(session, pending)
+            return await _plan(session, pending, ask)
         case _:
             talk(f"{pending.id} waits for its tool; it cannot be answered here.")
             return False
 
 
-async def _approval(session: Session, pending: Pending) -> bool:
+async def _approval(session: Answering, pending: Pending, ask: Prompt) -> bool:
     show_card(pending)
     while True:
-        said = (await _prompt(f"Run it? [{HELP}]")).strip().lower()
+        said = (await ask(f"Run it? [{HELP}]", None)).strip().lower()
         if said in ("y", "yes"):
             await session.approve(pending.id)
         elif said in ("n", "no"):
-            reason = await _prompt("Why not? (told to the model)", default="")
+            reason = await ask("Why not? (told to the model)", "")
             await session.decline(pending.id, reason or None)
         elif said in ("a", "always"):
             await session.always_allow(pending.id)
         elif said in ("e", "edit"):
-            await session.approve(pending.id, await _edited(pending))
+            await session.approve(pending.id, await _edited(pending, ask))
         elif said in ("w", "why"):
             talk(f"  {pending.card.get('reason') or 'nothing allows it'}")
             continue
@@ -74,20 +113,20 @@ async def _approval(session: Session, pending: Pending) -> bool:
         return True
 
 
-async def _edited(pending: Pending) -> dict[str, Any]:
-    text = await _prompt("Arguments", default=msgspec.json.encode(pending.args).decode())
+async def _edited(pending: Pending, ask: Prompt) -> dict[str, Any]:
+    text = await ask("Arguments", msgspec.json.encode(pending.args).decode())
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise UserError(f"That is not a JSON object: {error}") from error
 
 
-async def _question(session: Session, pending: Pending) -> bool:
+async def _question(session: Answering, pending: Pending, ask: Prompt) -> bool:
     talk(f"? {pending.args.get('question', '')}")
     options = pending.args.get("options", ())
     for number, option in enumerate(options, 1):
         talk(f"  {number}. {option['label']}  {option.get('description', '')}".rstrip())
-    said = await _prompt("Answer (q leaves it for later)")
+    said = await ask("Answer (q leaves it for later)", None)
     if said.strip() == "q":
         return False
     labels = [option["label"] for option in options]
@@ -100,13 +139,13 @@ def _label(said: str, labels: list[str]) -> str:
     return labels[int(said) - 1] if said.isdigit() and 0 < int(said) <= len(labels) else said
 
 
-async def _plan(session: Session, pending: Pending) -> bool:
+async def _plan(session: Answering, pending: Pending, ask: Prompt) -> bool:
     talk(f"{pending.args.get('title', 'Plan')}\n\n{pending.args.get('plan', '')}\n")
-    said = (await _prompt("Carry it out? [y · n · q leave it for later]")).strip().lower()
+    said = (await ask("Carry it out? [y · n · q leave it for later]", None)).strip().lower()
     if said == "q":
         return False
     approved = said in ("y", "yes")
-    feedback = None if approved else await _prompt("What should change?", default="")
+    feedback = None if approved else await ask("What should change?", "")
     await session.answer_plan(pending.id, approved, feedback or None)
     return True
 

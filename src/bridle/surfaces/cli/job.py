@@ -5,18 +5,21 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from bridle.app.ahead import load_ahead
 from bridle.app.coding import Coding, RunOptions, build_coding
 from bridle.app.resuming import with_open_model
 from bridle.errors import ConfigError, UserError
 from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.closing import closing
-from bridle.surfaces.cli.interact import answer_all, can_ask
+from bridle.surfaces.cli.interact import answer_all, can_ask, confirm_trust
 from bridle.surfaces.cli.output import data, json_line, talk
 from bridle.surfaces.cli.render import result_json
 from bridle.surfaces.cli.signals import Signals
 from bridle.surfaces.cli.stepping import OneStep
 from bridle.types.base import Fixed
-from bridle.types.events import AnyEvent, ModelFellBack, Noted, encode_event
+from bridle.types.events import AnyEvent, ModelFellBack, Noted, ToolReturned, encode_event
 
 if TYPE_CHECKING:
     from bridle.app.harness import Harness
@@ -44,6 +47,9 @@ async def do(options: RunOptions, job: Job) -> int:
     """Run a job to its end, or until it rests; returns the exit code."""
     if job.task is None:
         options = await with_open_model(options, job.thread)
+    asks = job.format == "text" and options.answerable and can_ask()
+    if asks:
+        options = msgspec.structs.replace(options, confirm=confirm_trust)
     coding = build_coding(options)
     harness = coding.harness
     progress = _progress(job, coding)
@@ -57,7 +63,6 @@ async def do(options: RunOptions, job: Job) -> int:
         _listen(session, job, progress, step)
         run_id = await _begin(session, job, coding)
         result = await session.wait(run_id)
-        asks = job.format == "text" and options.answerable and can_ask()
         while asks and result.pending and signals.received is None:
             if progress is not None:
                 progress.finish()
@@ -79,8 +84,14 @@ async def do(options: RunOptions, job: Job) -> int:
         shown = progress is not None and sys.stdout.isatty() and progress.streamed == result.text
         if result.text and not shown:
             data(result.text)
-        unchecked = _unchecked(coding, summary)
-        closing(result, files, rests=rests, unchecked=unchecked, model=summary.model)
+        closing(
+            result,
+            files,
+            rests=rests,
+            unchecked=_unchecked(coding, summary),
+            checks=summary.checks,
+            model=summary.model,
+        )
         return code
     line = result_json(summary, result, code=code, files=files)
     json_line({"type": "result", **line} if job.format == "stream-json" else line)
@@ -119,6 +130,8 @@ async def _begin(session: Session, job: Job, coding: Coding) -> str:
         for text in coding.said if job.format == "text" else ():
             talk(text)
         await run.begin()
+        if coding.remote:
+            load_ahead()
         return run.id
     open_run = await session.open_run()
     if open_run is None:
@@ -159,6 +172,8 @@ def _warn(event: AnyEvent) -> None:
         talk(f"{event.to_model} answers instead: {event.why}")
     elif isinstance(event, Noted):
         talk(event.text)
+    elif isinstance(event, ToolReturned) and event.ambiguous:
+        talk(f"{event.tool}: {event.result}")
 
 
 def _unchecked(coding: Coding, summary: RunSummary) -> str | None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Give the agent a task in this directory."),
     "fix": ("fix", "Repair failing tests, with no key and no network."),
+    "chat": ("chat", "Talk to the agent line by line."),
     "runs": ("runs", "List runs."),
     "events": ("events", "Print the events of a run."),
     "threads": ("threads", "List threads."),
@@ -38,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("explain", "Print what the project's spec means."),
     "validate": ("validate", "Check a harness.yaml and run its policy tests."),
     "tail": ("tail", "Follow the events of all threads."),
+    "gc": ("gc", "Drop snapshots and artefacts that no kept run needs."),
     "config": ("config", "Print the settings that hold here, and their origin."),
     "schema": ("schema", "Print JSON Schemas of events and spec."),
     "completion": ("completion", "Print a shell's completion script."),

@@ -56,9 +56,11 @@ class Progress:
                 self._line(f"  {short(event.text, DETAIL)}")
             case ev.ToolReturned(is_error=True):
                 what = "denied" if event.denied else "failed"
-                self._line(click.style(f"  {what}: {short(event.result, DETAIL)}", fg="red"))
+                self._line(click.style(f"  {what}: {gist(event.tool, event.result)}", fg="red"))
             case ev.CheckStarted():
-                self._line(f"{click.style('●', fg='cyan')} check {event.name}: {event.command}")
+                self._line(
+                    f"{click.style('●', fg='cyan')} check {event.name}: {plain(event.command)}"
+                )
             case ev.CheckEnded():
                 colour, word = ("green", "passed") if event.passed else ("red", "failed")
                 self._line(f"  {click.style(word, fg=colour)} ({event.duration_ms / 1000:.1f} s)")
@@ -105,6 +107,20 @@ def call_line(tool: str, args: dict[str, Any]) -> str:
     return f"{tool} {short(about, DETAIL)}".rstrip()
 
 
+def plain(command: str) -> str:
+    """A command with its program by name, wherever that is installed."""
+    program, space, rest = command.partition(" ")
+    return f"{program.rpartition('/')[2]}{space}{short(rest, DETAIL)}"
+
+
+def gist(tool: str, text: str) -> str:
+    """The line of a failure that says most: a command's last, any other's first."""
+    lines = [line for line in text.splitlines() if any(map(str.isalnum, line))]
+    if not lines:
+        return short(text, DETAIL)
+    return short(lines[-1] if tool == "bash" else lines[0], DETAIL)
+
+
 def change_lines(root: Path, tool: str, args: dict[str, Any]) -> Iterator[str]:
     """The change that a call is about to make, as a diff of some lines."""
     pairs = list(_changes(root, tool, args))
@@ -112,6 +128,8 @@ def change_lines(root: Path, tool: str, args: dict[str, Any]) -> Iterator[str]:
     for before, after in pairs:
         lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1)
         for line in list(lines)[2:]:
+            if line.startswith("@@"):
+                continue
             if shown == DIFF_LINES:
                 yield "…"
                 return

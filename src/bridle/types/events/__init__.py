@@ -4,6 +4,7 @@ import msgspec
 
 from bridle.types.events.base import Event, LiveEvent
 from bridle.types.events.files import CheckpointTaken, ConversationRewound, FilesRestored
+from bridle.types.events.hook import HookRan
 from bridle.types.events.live import (
     MessageDelta,
     ShellOutput,
@@ -111,6 +112,7 @@ DurableEvent = (
     | SubagentEnded
     | SubagentToolStarted
     | SubagentToolEnded
+    | HookRan
     | CheckpointTaken
     | FilesRestored
     | ConversationRewound
@@ -169,6 +171,7 @@ __all__ = [
     "Event",
     "FilesRestored",
     "FollowUpQueued",
+    "HookRan",
     "InputAdmitted",
     "LeaseTaken",
     "LiveEvent",

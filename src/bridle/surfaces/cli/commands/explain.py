@@ -15,6 +15,8 @@ from bridle.surfaces.cli.output import data, json_line, talk
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bridle.app.policy import Explained
+
 
 @click.command(epilog="Example: bridle explain")
 @spec_option
@@ -40,6 +42,22 @@ def command(spec: Path | None, as_json: bool) -> None:
     limits = [f"{key} {value}" for key, value in msgspec.structs.asdict(found.limits).items()
               if value is not None]  # fmt: skip
     data(f"limits    {', '.join(limits)}")
-    data(f"checks    {'on' if found.checks else 'off'}")
+    data(f"checks    {_checks(found)}")
+    for step in found.check_steps if found.checks else ():
+        data(f"            {step}")
+    if found.instruction_files is not None:
+        data(f"context   {', '.join(found.instruction_files) or 'no instruction files'}")
+    if found.store is not None:
+        data(f"store     {found.store}")
     data(f"tools     {'coding' if found.tools else 'none'}")
+    for line in found.hooks:
+        data(f"hook      {line}")
     data(found.policy_text)
+
+
+def _checks(found: Explained) -> str:
+    if not found.checks:
+        return "off"
+    rounds = f", failures go back {found.max_rounds} times" if found.max_rounds else ""
+    counts = "decide the exit code" if found.fail_on_error else "do not change the exit code"
+    return f"on; failures {counts}{rounds}"

@@ -8,6 +8,7 @@ import anyio
 import click
 import msgspec
 
+from bridle.app.changes import read_changes, write_local
 from bridle.app.forking import Forked, fork
 from bridle.app.records import find_run, open_records
 from bridle.errors import ConfigError
@@ -19,17 +20,35 @@ from bridle.surfaces.cli.output import data, json_line, talk
 @click.command(epilog="Example: bridle fork last@12 other-way")
 @click.argument("run", metavar="RUN[@SEQ]")
 @click.argument("name", required=False)
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Another setting there, such as model_policy.primary=openai/gpt-4o. Repeatable.",
+)
 @click.option("--into", type=click.Path(path_type=Path), help="The new directory.")
 @json_option
 @store_option
-def command(run: str, name: str | None, into: Path | None, as_json: bool, store: str | None) -> int:
+def command(
+    run: str,
+    name: str | None,
+    changes: tuple[str, ...],
+    into: Path | None,
+    as_json: bool,
+    store: str | None,
+) -> int:
     """Go on from an earlier event: conversation and files as of then, in a copy.
 
     The copy is a new thread and a new directory beside the project: a git worktree, or a plain one
-    where there is no repository. The project and RUN are not touched. Exits 3 when a later change
+    where there is no repository. The project and RUN are not touched. Settings of --set hold in the
+    copy only: they are written to its .bridle/local/config.yaml. Exits 3 when a later change
     could not be taken back in the copy.
     """
+    settings = read_changes(changes)
     found = anyio.run(_fork, store, run, name, into)
+    if settings:
+        write_local(Path(found.directory), settings)
     if as_json:
         json_line([msgspec.to_builtins(found)])
     else:

@@ -30,7 +30,7 @@ def command(
         return
     rows = [
         row
-        for row in list_models(anyio.run(_use_counts, store))
+        for row in anyio.run(_models, store)
         if (row.key_present or not ready) and provider in (None, row.provider)
     ]
     if as_json:
@@ -95,6 +95,7 @@ def _row(row: Any) -> dict[str, Any]:
     }
 
 
-async def _use_counts(url: str | None) -> dict[str, int]:
+async def _models(url: str | None) -> list[Any]:
     async with open_records(url) as store:
-        return Counter(run.model for run in await store.runs(limit=1000) if run.model)
+        used = Counter(run.model for run in await store.runs(limit=1000) if run.model)
+    return await list_models(used)

@@ -1,0 +1,1 @@
+"""Code of the user's that is run at the moments of an agent's life."""

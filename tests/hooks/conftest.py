@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridle import Agent, Harness, Rules, tool
+from bridle.runs.replay.driver import replay_thread
+from bridle.testing import ScriptedModel
+from support.cli import Bridle
+
+RUN: list[str] = []
+
+
+@tool(category="execute")
+def act(what: str) -> str:
+    """Do something."""
+    RUN.append(what)
+    return f"did {what}"
+
+
+@tool(category="read", read_only=True, concurrency_safe=True)
+def look(what: str) -> str:
+    """Look at something."""
+    RUN.append(f"look {what}")
+    return f"saw {what}"
+
+
+@tool(category="execute")
+def fail() -> str:
+    """Fail."""
+    raise ValueError("broken")
+
+
+@pytest.fixture
+def acted() -> list[str]:
+    """What the tools really did."""
+    RUN.clear()
+    return RUN
+
+
+@pytest.fixture
+def model() -> ScriptedModel:
+    return ScriptedModel()
+
+
+@pytest.fixture
+def opened(model: ScriptedModel, acted: list[str], tmp_path: Path) -> Callable[..., Any]:
+    """Open a harness with hooks; every thread must replay when it closes, and no hook runs then."""
+
+    @asynccontextmanager
+    async def open_harness(*hooks: Any, **options: Any) -> AsyncIterator[Harness]:
+        options.setdefault("store", f"sqlite:///{tmp_path / 'hooks.db'}")
+        options.setdefault("resolve_model", lambda _id: model)
+        options.setdefault("permissions", Rules(profile="yolo"))
+        options.setdefault("tools", [act, look, fail])
+        options.setdefault("agent", Agent("You help."))
+        async with Harness(id="test", hooks=hooks, **options) as harness:
+            yield harness
+            done = list(acted)
+            for thread in await harness.store.threads(hidden=True):
+                replayed = await replay_thread(harness.store, thread.id)
+                assert replayed.equal, replayed.divergence
+            assert acted == done
+
+    return open_harness
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Bridle:
+    """A project directory and the executable in it."""
+    cwd, home = tmp_path / "project", tmp_path / "home"
+    cwd.mkdir()
+    home.mkdir()
+    return Bridle(cwd=cwd, home=home)
