@@ -53,7 +53,8 @@ MEANINGS = {
     "read calls from text, for models without a native form.",
     "model_policy.history": "How many messages of the thread are sent at most.",
     "model_policy.max_steps": "Like `limits.max_steps`, as part of how a model is used.",
-    "model_policy.base_url": "Where the provider of `primary` is reached. Needs [trust](../hooks.md#trust).",
+    "model_policy.base_url": "Where the provider of `primary` is reached. Needs "
+    "[trust](../hooks.md#trust).",
     "model_policy.providers": "Where providers are reached. Needs [trust](../hooks.md#trust).",
     "execution_policy.sandbox": "What confines commands and checks. A kind that does not work here "
     "is refused, never replaced; `auto` is the strongest that works, `local` means `auto`.",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from blackbox.conftest import ChatServer
+from support.chat_server import ChatServer
 from support.cli import Bridle, Finished
 
 Start = Callable[[list[Any]], ChatServer]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import pytest
 
+from bridle.app.records import open_records
 from bridle.checks.discover import discover, why_none
+from bridle.journal.bus import Bus
+from bridle.journal.recorder import Journal
+from bridle.types.ops import Interrupt
 from support.cli import Bridle
 
 SPEC = "version: 1\nname: x\nexecution_policy: {sandbox: none, approval_profile: auto-edit}\n"
@@ -170,3 +177,64 @@ def test_mistakes_are_told(ready: Callable[..., Bridle], section: str, told: str
     done = ready(section)("run", "go")
     assert done.code == 2
     assert told in done.err
+
+
+SLOW = (
+    "  custom_steps:\n"
+    "    - {name: quick, command: 'true'}\n"
+    "    - {name: slow, command: 'test -e fast || { touch started; exec sleep 60; }'}\n"
+)
+
+
+def slow(ready: Callable[..., Bridle]) -> Bridle:
+    return ready(SLOW)
+
+
+def test_a_run_that_is_out_of_time_does_not_wait_for_its_checks(
+    ready: Callable[..., Bridle],
+) -> None:
+    bridle = slow(ready)
+    done = bridle(*GO, "--timeout", "2")
+    assert (done.code, done.json["reason"], done.json["verdict"]) == (5, "timeout", "stopped")
+    assert (bridle.cwd / "started").exists()
+    assert bridle("replay", "last").code == 0
+
+
+def test_a_stop_during_checks_is_prompt_and_they_run_again(ready: Callable[..., Bridle]) -> None:
+    bridle = slow(ready)
+    process = bridle.start(*GO)
+    wait_until((bridle.cwd / "started").exists)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=40)
+    assert process.returncode == 130
+    (bridle.cwd / "fast").touch()
+    done = bridle("run", "--continue", *GO[2:])
+    assert (done.code, done.json["verdict"]) == (0, "verified"), done.err
+    assert done.json["checks"] == {"quick": True, "slow": True}
+    events = bridle("events", "last", "--json").lines
+    assert [e["name"] for e in events if e["type"] == "check_start"] == ["quick", "slow", "slow"]
+    assert bridle("replay", "last").code == 0
+
+
+def test_a_run_is_ended_from_elsewhere_during_checks(ready: Callable[..., Bridle]) -> None:
+    bridle = slow(ready)
+    process = bridle.start(*GO)
+    wait_until((bridle.cwd / "started").exists)
+    (row,) = bridle("runs", "--json").json
+
+    async def end() -> None:
+        async with open_records(f"sqlite:///{bridle.home / 'b' / 'bridle.db'}") as store:
+            journal = Journal(store=store, bus=Bus())
+            await journal.admit(row["thread_id"], Interrupt(run_id=row["run_id"]), input_id="x")
+
+    anyio.run(end)
+    process.communicate(timeout=40)
+    assert process.returncode == 3
+    assert bridle("replay", "last").code == 0
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 40) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)

@@ -41,6 +41,8 @@ def test_exit_2_blocks_with_what_it_wrote(project: Bridle) -> None:
     why = project("why", decided["id"])
     assert "change the hook PreToolUse[0] at" in why.out
     assert "(gives allow)" in why.out
+    assert "hook · asks · hook:PreToolUse[0]" in project("policy", "explain", "bash(ls)").out
+    assert "hook      PreToolUse (before) for Bash: " in project("explain").out
     told = json.loads((project.cwd / "told.json").read_text())
     assert told["hook_event_name"] == "PreToolUse"
     assert told["tool_name"] == "bash"

@@ -196,6 +196,17 @@ async def test_a_stop_hook_that_fails_keeps_the_run_on_once(
     assert "RuntimeError: oops" in texts(model.requests[1])
 
 
+async def test_a_hook_that_always_comments_hides_no_loop(
+    opened: Opened, model: ScriptedModel
+) -> None:
+    model.plays(*[calls("look", what="x") for _ in range(30)])
+    hook = Hook(event="PreToolUse", handler=decide(context="again?"))
+    async with opened(hook) as harness:
+        result = await (await harness.session()).send("go")
+    assert result.reason == "loop_detected"
+    assert "[hook PreToolUse[0]] again?" in texts(model.requests[1])
+
+
 async def test_observers_hear_every_moment_that_exists(
     opened: Opened, model: ScriptedModel, acted: list[str]
 ) -> None:

@@ -174,6 +174,13 @@ def test_a_person_is_asked_once(project: Bridle) -> None:
     assert project("run", "go").code == 0
 
 
+def test_a_chat_asks_too(project: Bridle) -> None:
+    guarded(project)
+    code, shown = on_a_terminal(project, "n", "chat")
+    assert code == 4
+    assert "on PreToolUse runs sh guard.sh" in shown
+
+
 CLAUDE = {
     "hooks": {
         "PreToolUse": [

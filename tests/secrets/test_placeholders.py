@@ -174,7 +174,7 @@ async def test_a_secret_cannot_change_what_a_call_touches(tmp_path: Path) -> Non
 
 
 async def test_a_card_shows_the_name(tmp_path: Path) -> None:
-    result, events, text, _ = await played(
+    result, _, text, _ = await played(
         tmp_path,
         calls("bash", command="curl -H 'X: {{secret:TOKEN}}' http://h"),
         secrets={"TOKEN": VALUE},
@@ -199,7 +199,7 @@ async def test_a_value_that_the_model_or_the_user_writes_becomes_its_name(tmp_pa
 async def test_a_mark_is_never_written_over_the_secret(tmp_path: Path) -> None:
     key = "ghp" + "_" + "a1B2c3D4e5" * 3 + "abcdef"
     (tmp_path / "conf").write_text(f"key={key}\nmode=1\n")
-    _, events, text, model = await played(
+    _, events, text, _ = await played(
         tmp_path,
         calls("read_file", path="conf"),
         calls("write_file", path="conf", content="key=[redacted:github-token]\nmode=2\n"),

@@ -86,7 +86,7 @@ async def test_several_questions_wait_at_once_and_wrong_answers_are_refused(open
             await session.answer(single.id, "green")
         with pytest.raises(UserError, match="Choose one"):
             await session.answer(single.id, ["red", "blue"])
-        with pytest.raises(UserError, match="is a question, not a approval"):
+        with pytest.raises(UserError, match="is a question, not an approval"):
             await session.approve(single.id)
         await session.answer(multi.id, ["red", "blue"])
         await session.answer(free.id, "Ann")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 
-async def results(session: Any) -> list[Any]:
-    """The results of the calls of a session's thread, in their order."""
+async def results(session: Any, *, runs: int = 1) -> list[Any]:
+    """The results of the calls of a session's first runs, in their order."""
     found = []
     async for event in session.events.replay(after=0):
         if event.type == "tool_end":
             found.append(event)
-        if event.type in ("agent_end", "agent_paused"):
+        runs -= event.type == "agent_end"
+        if not runs:
             return found
     return found

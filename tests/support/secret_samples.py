@@ -1,4 +1,4 @@
-"""Made-up keys in the forms that services hand out; put together here, so that no scanner objects."""
+"""Made-up keys in the forms that services hand out, in parts, so that no scanner objects."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from bridle import Rules
+from bridle.permissions.compile import policy_of
 from bridle.testing import calls, says
 from bridle.tools.builtin.shells import Shells
 from tests.tools_builtin.conftest import results
@@ -159,7 +160,7 @@ async def test_a_shell_dies_with_its_run_and_a_later_run_is_told(opened, model, 
             start(command="(while :; do date +%s%N > beat; sleep 0.05; done) & echo up"),
         )
         shell = session_of(results(events)[0].result)
-        shells = harness._catalogue.shells
+        shells = session._attachment.blueprint.builtin.shells
         assert isinstance(shells, Shells)
         with anyio.fail_after(20):
             while not await _still(root / "beat"):
@@ -199,3 +200,58 @@ async def _history(session):
     events = await session._attachment.journal.store.events(session.thread_id)
     for event in events:
         yield event
+
+
+HOSTILE = (
+    ("ls() { rm -rf keep; }", "ls"),
+    ("alias ls='rm -rf keep'; shopt -s expand_aliases", "ls"),
+    ("hash -p /bin/rm ls", "ls -rf keep"),
+    ("export PATH=$PWD/evil:$PATH", "ls"),
+    ("export BASH_ENV=x; trap 'rm -rf keep' DEBUG", "ls"),
+    ("builtin() { rm -rf keep; }", "ls"),
+    ("eval() { rm -rf keep; }; printf() { rm -rf keep; }", "ls"),
+    ("exec 9< evil/commands", "ls"),
+)
+
+
+@pytest.mark.parametrize(("prepares", "uses"), HOSTILE)
+async def test_what_one_command_sets_up_is_not_smuggled_past_the_next(
+    opened, model, root: Path, prepares: str, uses: str
+):
+    """Only `ls` and `echo` are allowed: what would give them another meaning is asked about."""
+    (root / "keep").mkdir()
+    (root / "evil").mkdir()
+    (root / "evil" / "ls").write_text("#!/bin/sh\nrm -rf keep\n")
+    (root / "evil" / "ls").chmod(0o755)
+    (root / "evil" / "commands").write_bytes(f"{root}\0rm -rf keep\0".encode() * 3)
+    rules = Rules(patterns=(("bash(ls:*)", "allow"), ("bash(echo:*)", "allow")))
+    policy = policy_of(rules, root=str(root), answerable=False)
+    async with opened(permissions=policy) as harness:
+        events = await Talk(model, await harness.session()).run(
+            start(command="echo up"), send(prepares), send(uses), send("ls")
+        )
+    assert (root / "keep").is_dir()
+    assert results(events)[1].denied
+    control = Rules(profile="yolo")
+    async with opened(permissions=control) as harness:
+        await Talk(model, await harness.session()).run(
+            start(command="echo up"), send(prepares), send(uses), send("ls")
+        )
+    if "exec 9" not in prepares and "eval()" not in prepares:
+        assert not (root / "keep").exists(), "the control: with everything allowed it is done"
+
+
+async def test_a_session_cannot_be_led_out_of_the_workspace(opened, model, root: Path):
+    (root.parent / "outside").mkdir()
+    (root.parent / "outside" / "secret.txt").write_text("TOPSECRET")
+    rules = Rules(patterns=(("bash(cat:*)", "allow"), ("bash(cd:*)", "allow")))
+    policy = policy_of(rules, root=str(root), answerable=False)
+    async with opened(permissions=policy) as harness:
+        events = await Talk(model, await harness.session()).run(
+            start(command="cd ."),
+            send("cd ../outside"),
+            send("cat secret.txt"),
+            send("cat secret.txt", cwd="../outside"),
+        )
+    assert not any("TOPSECRET" in result.result for result in results(events))
+    assert [result.is_error for result in results(events)[2:]] == [True, True]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bridle import Agent, Rules, Subagent, UserError
-from bridle.app.coding import RunOptions, coding_harness
+from bridle.app.coding import RunOptions, build_coding
 from bridle.models.scripted import ScriptedModel as Scripted
 from bridle.testing import calls, says
 from bridle.tools.builtin import names
@@ -41,7 +41,7 @@ async def test_what_is_not_offered_is_offered_when_named(opened, model):
 
 async def test_every_tool_has_its_own_name_and_a_short_description(opened):
     async with opened() as harness:
-        catalogue = harness._catalogue
+        catalogue = (await harness.session())._attachment.blueprint.builtin
         every = [*catalogue.offered, *(make() for make in catalogue.named.values())]
         for tool in every:
             assert isinstance(tool, Tool)
@@ -98,10 +98,13 @@ def spec(root: Path, text: str) -> Path:
 
 
 async def tools_of(root: Path, home: Path, text: str) -> list[str]:
-    harness = coding_harness(RunOptions(cwd=root, spec=spec(root, text), store="memory:"))
+    harness = build_coding(RunOptions(cwd=root, spec=spec(root, text), store="memory:")).harness
     async with harness:
         session = await harness.session()
-        return [tool.name for tool in harness._blueprint.toolset(session._attachment.state).specs]
+        return [
+            tool.name
+            for tool in session._attachment.blueprint.toolset(session._attachment.state).specs
+        ]
 
 
 async def test_a_spec_says_which_tools_are_offered(root: Path, home: Path):
@@ -119,7 +122,7 @@ async def test_a_spec_says_which_tools_are_offered(root: Path, home: Path):
 async def test_a_tool_that_a_spec_leaves_out_is_denied(root: Path, home: Path):
     path = spec(root, "tools:\n  enabled: [read_file]\n")
     (root / "s.yaml").write_text("- calls: [{tool: bash, args: {command: ls}}]\n- says: x\n")
-    harness = coding_harness(RunOptions(cwd=root, spec=path, store="memory:", yolo=True))
+    harness = build_coding(RunOptions(cwd=root, spec=path, store="memory:", yolo=True)).harness
     async with harness:
         session = await harness.session()
         await session.send("go")
@@ -132,11 +135,11 @@ async def test_the_first_request_of_the_coding_agent_is_small(root: Path, home: 
     """System prompt, tools and the user's words, as they are sent to a provider."""
     from bridle.models.providers.chat_encode import encode_head
 
-    harness = coding_harness(RunOptions(cwd=root, spec=spec(root, ""), store="memory:"))
+    harness = build_coding(RunOptions(cwd=root, spec=spec(root, ""), store="memory:")).harness
     async with harness:
         session = await harness.session()
         state = session._attachment.state
-        tools = harness._blueprint.toolset(state).specs
+        tools = session._attachment.blueprint.toolset(state).specs
         instructions = harness._blueprint.default_mode.agent.instructions
     assert 3_000 < len(encode_head("gpt-4o-mini", instructions, tools)) < FIRST_REQUEST - 200
 

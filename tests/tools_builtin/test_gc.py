@@ -39,7 +39,7 @@ class World:
         self.root = root
         self.store = tmp_path / "store.db"
         self.places = Places(
-            snapshots=state_directory() / "checkpoints" / "checkpoints",
+            snapshots=state_directory() / "checkpoints",
             artefacts=self.store.parent / "artefacts",
         )
         self.model = ScriptedModel()

@@ -100,10 +100,18 @@ class Calls(Moving, kw_only=True):
                 text = "Nobody can answer here. Decide for yourself, or stop and say what you need."
                 await self.log.result(failure(run.run_id, call.call, text, kind="unanswerable"))
             else:
-                events, extra = suspension(run, call, outcome)
+                events, extra = suspension(run, call, self._with_next_mode(outcome))
                 await self.log.result(*events, extra=extra)
         self._running.discard(call.call.id)
         self.news().set()
+
+    def _with_next_mode(self, outcome: Suspended) -> Suspended:
+        """A plan says where it goes on, so that whoever approves it need not know the harness."""
+        then = self.setup.after_plan
+        if outcome.kind != "plan" or then is None:
+            return outcome
+        payload = {**outcome.payload, "mode_id": then[0], "model_id": then[1]}
+        return msgspec.structs.replace(outcome, payload=payload)
 
     async def _shown(
         self, run: RunState, call: CallState, settled: Settled, hooks: HookPort
@@ -155,12 +163,13 @@ class Calls(Moving, kw_only=True):
             repeated=call.call.id in self.suspects,
             resumed=call.resumed,
             tasks=self.log.state.tasks,
+            plan=self.log.state.plan,
             subagent_models=self.log.state.subagent_models,
             values=self.values,
             standing=self._standing(run, call),
             progress=progress,
             output=output,
-            owner=str(self.log.lease.owner),
+            owner=self.log.lease.owner.key,
             started_at=call.started_at,
             look=Look(log=self.log, setup=self.setup),
         )

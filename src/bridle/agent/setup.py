@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bridle.ports.classifier import Classifier
     from bridle.ports.hooks import HookPort
     from bridle.ports.tools import CallScope, Settled, Suspended
-    from bridle.types.events import CheckEnded, CheckStarted, RunStarted
+    from bridle.types.events import CheckEnded, CheckStarted, Event, RunStarted
     from bridle.types.ops import Send
     from bridle.types.permissions import Policy
 
@@ -91,6 +91,10 @@ class RunSetup(Fixed, frozen=True, kw_only=True):
     classifier: Classifier | None = None
     hooks: HookPort | None = None
     mode_id: str = "main"
+    news: tuple[Event, ...] = ()
+    """What its preparation has to tell the thread: recorded before the run begins or goes on."""
+    after_plan: tuple[str, str | None] | None = None
+    """The mode, and its model, in which an approved plan goes on."""
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
     stop_when: Callable[[RunState], bool] | None = None
 
@@ -112,12 +116,13 @@ class RunSetup(Fixed, frozen=True, kw_only=True):
 class Wanted(Fixed, frozen=True, kw_only=True):
     """What a run was asked to be (`send`), or what it already is (`started`).
 
-    `mode`, `model` and `head` are what a started run has come to: it may have changed its mode,
-    fallen back to another model, and its requests may begin differently since.
+    `mode`, `model`, `head` and `values` are what a started run has come to: it may have changed
+    its mode, fallen back to another model, been told more, and its requests may begin differently.
     """
 
     send: Send | None = None
     started: RunStarted | None = None
+    values: Mapping[str, Any] = msgspec.field(default_factory=dict)
     mode: str | None = None
     model: str | None = None
     head: str | None = None

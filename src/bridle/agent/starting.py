@@ -18,7 +18,7 @@ from bridle.journal.recorder import Extra, ThreadLog
 from bridle.types import events as ev
 from bridle.types.base import Moving
 from bridle.types.content import plain_text
-from bridle.types.ids import derive_id
+from bridle.types.ids import run_of_steer
 from bridle.types.ledger import Account
 from bridle.types.ops import Send, Steer
 from bridle.types.runs import Failure
@@ -53,10 +53,10 @@ class Starting(Moving, kw_only=True):
                 await self._start(op, input_id)
                 return True
             if isinstance(op, Steer):
-                run_id = derive_id("run", input_id)
+                run_id = run_of_steer(input_id)
                 await self._start(Send(run_id=run_id, parts=op.parts, context=op.context), input_id)
                 return True
-            owner = str(self.log.lease.owner)
+            owner = self.log.lease.owner.key
             events = steering.idle_events(self.log.state, op, input_id, owner)
             if events:
                 await self.log.decide(*events)
@@ -82,6 +82,7 @@ class Starting(Moving, kw_only=True):
             log.warning("Run %s cannot be set up\n%s", op.run_id, hidden)
             await self._refuse(op, input_id, f"{type(error).__name__}: {error}")
             return
+        await self._tell(setup)
         rans = await self.heard(op.run_id, op, input_id, setup)
         head, policy = names(setup)
         limits = setup.limits if op.limits is None else setup.limits.within(op.limits)
@@ -182,18 +183,25 @@ class Starting(Moving, kw_only=True):
             return None
         most, of_category = run.start.parallel
         bounds = msgspec.structs.replace(setup.concurrency, max=most, per_category=of_category)
-        self.setup = msgspec.structs.replace(setup, concurrency=bounds)
-        await self._tell_new_head(run, self.setup)
+        ready_setup = msgspec.structs.replace(setup, concurrency=bounds)
+        await self._tell(setup)
+        await self._tell_new_head(run, ready_setup)  # told again when the log moved meanwhile
+        self.setup = ready_setup
         if not again:
             ready = runnable(run.calls, self.setup.concurrency)
             self.suspects = {call.call.id for call in ready}
         return self.setup
+
+    async def _tell(self, setup: RunSetup) -> None:
+        if setup.news:
+            await self.log.result(*setup.news)
 
     def _wanted(self, run: RunState, present: RunSetup | None) -> Wanted:
         """The run as it has come to be; a new mode begins its requests anew."""
         same_mode = present is None or present.mode_id == run.mode_id
         return Wanted(
             started=run.start,
+            values=dict(run.values),
             mode=run.mode_id,
             model=run.model_id,
             head=run.head if same_mode else None,

@@ -16,7 +16,7 @@ from bridle.types import events as ev
 from bridle.types.agents import with_meta
 from bridle.types.content import Text
 from bridle.types.hooks import halted, heard
-from bridle.types.ids import message_id
+from bridle.types.ids import derive_id, message_id
 from bridle.types.messages import Message
 from bridle.types.ops import (
     Answer,
@@ -27,6 +27,7 @@ from bridle.types.ops import (
     Expire,
     Grant,
     Op,
+    Pin,
     ResumeTool,
     Send,
     Settle,
@@ -238,6 +239,8 @@ def idle_events(state: ThreadState, op: Op, input_id: str, owner: str) -> list[e
         case Deliver(mail=mail):
             text = f"A message from {mail.name} is kept for the next run."
             return [noted(None, input_id, MAIL_KEPT, text)]
+        case Pin():
+            return [pinned(op, input_id)]
         case _:
             return []
 
@@ -361,10 +364,20 @@ def child_interrupts(run: RunState) -> tuple[Append, ...]:
     )
 
 
+def pinned(op: Pin, input_id: str) -> ev.MessageEnded:
+    """What is pinned between runs."""
+    message = Message(id=derive_id("pin", input_id), role="user", parts=(Text(op.text),))
+    return ev.MessageEnded(message=message, consumes=(input_id,))
+
+
 def steered(
-    run: RunState, op: Steer, input_id: str, rans: tuple[ev.HookRan, ...] = ()
+    run: RunState, op: Steer | Pin, input_id: str, rans: tuple[ev.HookRan, ...] = ()
 ) -> list[ev.Event]:
-    """The events of a steer that is heard by the next request, unless a hook ends the run."""
+    """The events of a steer or a pin that the next request hears, unless a hook ends the run."""
+    if isinstance(op, Pin):
+        end = msgspec.structs.replace(pinned(op, input_id), run_id=run.run_id)
+        name = end.message.id
+        return [ev.MessageStarted(run_id=run.run_id, message_id=name, role="user"), end]
     name = f"{run.run_id}.{input_id}"
     halt = halted(rans)
     if halt is not None:

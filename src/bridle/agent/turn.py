@@ -37,6 +37,7 @@ from bridle.types.ops import (
     Grant,
     Interrupt,
     Op,
+    Pin,
     ResumeTool,
     Send,
     Settle,
@@ -55,6 +56,9 @@ if TYPE_CHECKING:
 
 _ANSWERS = Approve | Decline | Answer | AnswerPlan | ResumeTool | Settle | Expire
 """What is dealt with while other calls are running."""
+
+_LEFT = Send | Steer | Pin | Deliver
+"""What a run that cannot go on leaves in the inbox."""
 
 
 class Turn(Moving, kw_only=True):
@@ -107,8 +111,8 @@ class Turn(Moving, kw_only=True):
         await self._attend(run, setup)
         if self.log.state.run is not run or not setup.is_of(run.model_id, run.mode_id):
             return True
-        if not run.paused and not run.expired:
-            await self._within_time(run, lambda: self._hooked(setup).react(run))
+        if not run.paused:
+            await self._react(run, setup)
         if run.halted is not None:
             await self._halt(run, run.halted)
             return True
@@ -166,7 +170,7 @@ class Turn(Moving, kw_only=True):
             case Interrupt():
                 await self._interrupt(run, op, input_id)
             case Approve() | Decline():
-                owner = str(self.log.lease.owner)
+                owner = self.log.lease.owner.key
                 state = self.log.state
                 answer = steering.answered(state, run, op, input_id, setup, owner)
                 await self.log.decide(*answer, *steering.resumed(run, answer, setup.concurrency))
@@ -182,11 +186,11 @@ class Turn(Moving, kw_only=True):
             case SwitchModel():
                 await self.log.decide(steering.switched_model(op, input_id))
             case Grant():
-                await self.log.decide(steering.grant_given(op, input_id, str(self.log.lease.owner)))
+                await self.log.decide(steering.grant_given(op, input_id, self.log.lease.owner.key))
             case Expire():
                 late = steering.expired(self.log.state, run, op, input_id)
                 await self.log.decide(*late, *steering.resumed(run, late, setup.concurrency))
-            case Send() | Steer() | Deliver():
+            case Send() | Steer() | Pin() | Deliver():
                 return
             case other:
                 assert_never(other)
@@ -221,6 +225,8 @@ class Turn(Moving, kw_only=True):
     async def _hear_steers(self, run: RunState, setup: RunSetup) -> bool:
         events: list[ev.Event] = []
         for input_id, op in list(self.log.state.inputs.items()):
+            if isinstance(op, Pin):
+                events.extend(steering.steered(run, op, input_id))
             if isinstance(op, Steer):
                 rans = await self._runs().heard(run.run_id, op, input_id, setup)
                 events.extend(steering.steered(run, op, input_id, rans))
@@ -253,7 +259,7 @@ class Turn(Moving, kw_only=True):
         calls = Calls(
             log=self.log,
             setup=setup,
-            values=run.start.context,
+            values=dict(run.values),
             attend=lambda: self._attend_quietly(run, setup),
             news=lambda: self._news,
             suspects=self._runs().suspects,
@@ -336,12 +342,17 @@ class Turn(Moving, kw_only=True):
 
     async def _rest(self, run: RunState, setup: RunSetup) -> None:
         """Tell hooks what is waited for, then park; what came in meanwhile is looked at first."""
-        await self._within_time(run, lambda: self._hooked(setup).react(run))
+        await self._react(run, setup)
         if run.halted is None and not run.expired and not self._news.is_set():
             await self._park(run)
 
+    async def _react(self, run: RunState, setup: RunSetup) -> None:
+        """Tell hooks of what was recorded since."""
+        if setup.hooks is not None and not run.expired:
+            await self._within_time(run, lambda: self._hooked(setup).react(run))
+
     async def _park(self, run: RunState) -> None:
-        if any(not isinstance(op, Send | Steer | Deliver) for op in self.log.state.inputs.values()):
+        if any(not isinstance(op, _LEFT) for op in self.log.state.inputs.values()):
             return  # an answer or an interrupt came in meanwhile
         if ended_waits(run, self.log.state.mail):
             return  # another agent ended or spoke meanwhile
@@ -364,13 +375,35 @@ class Turn(Moving, kw_only=True):
         if not await self._let_end(run, setup, stop, natural=natural):
             return
         if natural:
-            await self._ending().check(run, setup)
+            if not await self._checked(run, setup):
+                return
             again = another_round(run)
             if again:
                 await self.log.decide(*again)
                 return
         await self._ending().end(run, stop)
         self._runs().setup = None
+
+    async def _checked(self, run: RunState, setup: RunSetup) -> bool:
+        """Run the checks; False when they were cut: by an interrupt, a pause or the deadline.
+
+        A check that was cut is open, as after a crash: it runs again where the run goes on.
+        """
+        done = False
+
+        async def check() -> None:
+            nonlocal done
+            await self._ending().check(run, setup)
+            done = True
+
+        if setup.checks is None:
+            return True
+        self._asking = True
+        try:
+            await self._within_time(run, check)
+        finally:
+            self._asking = False
+        return done
 
     async def _let_end(self, run: RunState, setup: RunSetup, stop: Stop, *, natural: bool) -> bool:
         """Whether hooks let the run end; an interrupt does not wait for them."""

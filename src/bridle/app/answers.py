@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bridle.errors import AnswerError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bridle.app.attachment import Attachment
     from bridle.app.waiting import Runs
     from bridle.types.ops import Op
+
+
+def article(kind: str) -> str:
+    """The kind of something that waits, as it is said."""
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
 class Answers:
@@ -28,7 +35,7 @@ class Answers:
             )
         row = rows[0]
         if row.kind != kind:
-            raise AnswerError(f"{pending_id} is a {row.kind}, not a {kind}.")
+            raise AnswerError(f"{pending_id} is {article(row.kind)}, not {article(kind)}.")
         if not await self._attachment.journal.admit(
             row.thread_id, op, input_id=f"{pending_id}.answer"
         ):
@@ -40,13 +47,18 @@ class Answers:
     def check_choice(self, id: str, answer: str | list[str]) -> None:
         """A chosen answer must be one of the options; only a multiple choice takes several."""
         asked = next((p for p in self._attachment.view.pending if p.id == id), None)
-        labels = [option["label"] for option in asked.args.get("options", ())] if asked else []
-        if not labels:
-            return
-        chosen = [answer] if isinstance(answer, str) else answer
-        assert asked is not None
-        if len(chosen) != 1 and asked.args.get("selection_mode") != "multi_select":
-            raise AnswerError(f"Choose one of: {', '.join(labels)}.")
-        for label in chosen:
-            if label not in labels:
-                raise AnswerError(f"{label!r} is not an option; have {', '.join(labels)}.")
+        if asked is not None:
+            check_choice(asked.args, answer)
+
+
+def check_choice(asked: Mapping[str, Any], answer: str | list[str]) -> None:
+    """Refuse an answer that the question does not allow."""
+    labels = [option["label"] for option in asked.get("options", ())]
+    if not labels:
+        return
+    chosen = [answer] if isinstance(answer, str) else answer
+    if len(chosen) != 1 and asked.get("selection_mode") != "multi_select":
+        raise AnswerError(f"Choose one of: {', '.join(labels)}.")
+    for label in chosen:
+        if label not in labels:
+            raise AnswerError(f"{label!r} is not an option; have {', '.join(labels)}.")

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bridle.app.display import DisplayState
+from bridle.app.display import DisplayState, restored
 from bridle.app.view import SessionView
 from bridle.errors import ConfigError, ThreadInUse
 from bridle.types.base import Fixed
-from bridle.types.events import AnyEvent, Event
+from bridle.types.events import AnyEvent, Event, ThreadRenamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from bridle.app.blueprint import Blueprint
+    from bridle.app.locks import ThreadLocks
+    from bridle.app.workspaces import Furnished, Workspaces
     from bridle.journal.recorder import Journal
     from bridle.journal.state import ThreadState
     from bridle.ports.clock import Clock
@@ -36,6 +38,8 @@ class Engine(Fixed, frozen=True, kw_only=True):
     clock: Clock
     tasks: TaskGroup
     blueprint: Blueprint
+    workspaces: Workspaces
+    locks: ThreadLocks
 
 
 class Attachment:
@@ -50,6 +54,8 @@ class Attachment:
         self._thread: Thread | None = None
         self._state: ThreadState | None = None
         self._unsubscribe: Callable[[], None] | None = None
+        self.moved: list[Callable[[AnyEvent | None], None]] = []
+        """Called when the session has come to another thread, with how that began, or to none."""
 
     @property
     def journal(self) -> Journal:
@@ -70,9 +76,29 @@ class Attachment:
             raise ConfigError("The session has no thread; create or switch to one.")
         return self._state
 
-    async def attach(self, thread: Thread) -> None:
-        """Hold another thread from now on."""
-        self.detach()
+    @property
+    def furnished(self) -> Furnished | None:
+        """The workspace of the thread, as far as it is open."""
+        return self.engine.workspaces.known(self.thread.id)
+
+    @property
+    def blueprint(self) -> Blueprint:
+        """What the thread's runs are made from, in its workspace where that is open."""
+        found = self.furnished
+        return self.engine.blueprint if found is None else found.blueprint
+
+    @property
+    def thread_id(self) -> str | None:
+        """The id of the thread, if there is one."""
+        return None if self._thread is None else self._thread.id
+
+    async def attach(self, thread: Thread, created: AnyEvent | None = None) -> None:
+        """Hold another thread from now on; a host's lock that refuses it changes nothing."""
+        if thread.id != self.thread_id:
+            await self.engine.locks.acquire(thread.id)
+            await self.leave()
+        else:
+            self._detach()
         store = self.journal.store
         await self.engine.dispatcher.adopt(thread.id)
         self._unsubscribe = self.engine.dispatcher.watch(thread.id, self._hear)
@@ -80,25 +106,41 @@ class Attachment:
         self._state = await self.journal.fold(thread.id)
         tree = [thread.id, *await store.children(thread.id)]
         self.view.load(await store.pending(threads=tree))
-        self.display.reset(
-            mode_id=self._state.mode_id,
-            pending=self.view.pending,
-            tasks=self._state.tasks,
-            usage=self._state.usage,
-            cost_usd=self._state.cost_usd,
-        )
+        shown = restored(self._state, await self._last_run(), self.view.pending)
+        self.display.reset(shown)
+        self._tell_moved(created)
 
-    def detach(self) -> None:
+    async def _last_run(self) -> list[AnyEvent]:
+        """The events of the run in progress, else of the last one, and what is being written."""
+        run = self.state.run or self.state.last_run
+        if run is None:
+            return []
+        events = await self.journal.store.events(self.state.id, after=run.start.seq - 1)
+        ours = [event for event in events if event.run_id in (run.run_id, None)]
+        return [*ours, *self.journal.bus.open_message(self.state.id)]
+
+    def _tell_moved(self, created: AnyEvent | None = None) -> None:
+        for listener in self.moved:
+            listener(created)
+
+    async def leave(self) -> None:
         """Hold no thread."""
+        left = self.thread_id
+        self._detach()
+        self._tell_moved()
+        if left is not None:
+            await self.engine.locks.release(left)
+
+    def _detach(self) -> None:
         if self._unsubscribe is not None:
             self._unsubscribe()
         self._unsubscribe = None
         self._thread = None
         self._state = None
 
-    def change_resource(self, resource_id: str) -> None:
+    async def change_resource(self, resource_id: str) -> None:
         """Hold no thread, and look for threads of another resource from now on."""
-        self.detach()
+        await self.leave()
         self.template = msgspec.structs.replace(self.template, resource_id=resource_id)
 
     async def reload(self) -> None:
@@ -126,8 +168,16 @@ class Attachment:
         if thread is None:
             return
         own = event.thread_id == thread.id
-        self.view.apply(event)
-        self.display.apply(event if own else None, self.view.pending)
-        state = self._state
-        if own and state is not None and isinstance(event, Event) and event.seq == state.seq + 1:
+        if own and isinstance(event, Event) and not event.quiet:
+            self._thread = _touched(thread, event)
+        state = self.state
+        if own and isinstance(event, Event) and event.seq == state.seq + 1:
             state.apply(event)
+        self.view.apply(event)
+        self.display.apply(event if own else None, self.view.pending, state.queued)
+
+
+def _touched(thread: Thread, event: Event) -> Thread:
+    """The thread after one more event, as a list of threads would show it."""
+    title = event.title if isinstance(event, ThreadRenamed) else thread.title
+    return msgspec.structs.replace(thread, title=title, updated_at=event.at)

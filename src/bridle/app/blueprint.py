@@ -15,6 +15,8 @@ from bridle.errors import ConfigError, suggest
 from bridle.gate.batch import Concurrency
 from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.models.packs import Tuning, tune
+from bridle.permissions.patterns import canonical
+from bridle.permissions.profiles import category_named
 from bridle.permissions.safety import in_scope
 from bridle.ports.model import Model
 from bridle.tools.define import Tool
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from bridle.types.permissions import Policy
     from bridle.types.secrets import Secret
 
+NO_VALUES: Mapping[str, Any] = {}
+UseCounts = Mapping[str, int] | Callable[[], Mapping[str, int]]
 ResolveModel = Callable[[str], Model | Awaitable[Model]]
 Tools = Sequence[Tool | str] | Callable[[RequestContext], Sequence[Tool | str]]
 """Tools, or names of built-in ones."""
@@ -47,6 +51,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     modes: tuple[Mode, ...]
     resolve_model: ResolveModel
     registry: Callable[[], ModelRegistry]
+    own_resolver: bool = False
     policy: Policy
     model: str | None = None
     default_model: Callable[[], str | None] = lambda: None
@@ -64,7 +69,9 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     card: Card = Cards()
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
     model_auth: Callable[[str], Any] | None = None
-    use_counts: Mapping[str, int] = msgspec.field(default_factory=dict)
+    use_counts: UseCounts = msgspec.field(default_factory=dict)
+    tool_category: Callable[[str], str | None] | None = None
+    session_of: Callable[[str], Any] = lambda _thread_id: None
     secrets: Mapping[str, Secret] = msgspec.field(default_factory=dict)
     redactor: Redactor = NOTHING_HIDDEN
     classifier: Classifier | None = None
@@ -75,7 +82,20 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         for listed in (self.tools, *(agent.tools for agent in agents)):
             for given in () if callable(listed) else listed:
                 if isinstance(given, str):
-                    self.builtin.find(given)
+                    self.builtin.check(given)
+
+    def check_models(self) -> None:
+        """Refuse models of unknown providers; a resolver of the user's own knows its models."""
+        of_agents = [mode.agent_model for mode in self.modes]
+        of_modes = [mode.model for mode in self.modes]
+        of_kinds = [kind.model for kind in self.subagents]
+        for name in (self.model, *self.fallbacks, *of_modes, *of_agents, *of_kinds):
+            self.check_model(name)
+
+    def check_model(self, name: str | None) -> None:
+        """Refuse a model of an unknown provider; raises `ConfigError` with the nearest name."""
+        if name is not None and "/" in name and not self.own_resolver:
+            self.registry().full_id(name)
 
     @property
     def default_mode(self) -> Mode:
@@ -100,22 +120,25 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
             resource_id=state.thread.resource_id if state.thread is not None else "",
             mode_id=mode.id,
             state=self.state.build(merged),
+            session=self.session_of(state.id),
             values=values,
         )
 
-    def agent_tools(self, agent: Agent[Any, Any], state: ThreadState) -> list[Tool]:
+    def agent_tools(
+        self, agent: Agent[Any, Any], state: ThreadState, values: Mapping[str, Any] = NO_VALUES
+    ) -> list[Tool]:
         """The tools of a mode's agent."""
-        tools = self._own_tools(agent, state)
+        tools = self._own_tools(agent, state, values)
         known = {tool.name for tool in tools}
-        more = (tool for tool in self.crew.tools if in_scope(tool.name, self.policy))
-        return [*tools, *(tool for tool in more if tool.name not in known)]
+        more = (self._fit(tool) for tool in self.crew.tools if tool.name not in known)
+        return [*tools, *(tool for tool in more if tool is not None)]
 
-    def surface(self, agent: Agent[Any, Any], state: ThreadState) -> Surface:
+    def surface(
+        self, agent: Agent[Any, Any], state: ThreadState, values: Mapping[str, Any] = NO_VALUES
+    ) -> Surface:
         """The tools of the agent that works in a thread, and what the gate leaves of them."""
-        tools = self.agent_tools(agent, state)
-        return self.crew.surface(
-            tools, facts_of(state.thread), lambda name: in_scope(name, self.policy)
-        )
+        tools = self.agent_tools(agent, state, values)
+        return self.crew.surface(tools, facts_of(state.thread), self._fit)
 
     def output(self, state: ThreadState) -> Any:
         """The type of the answers in a thread's present mode, where they have one."""
@@ -128,18 +151,34 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         agent = mode.agent_for(self.context(state, mode, {}))
         return ToolSet(self.agent_tools(agent, state))
 
-    def _own_tools(self, agent: Agent[Any, Any], state: ThreadState) -> list[Tool]:
+    def _own_tools(
+        self, agent: Agent[Any, Any], state: ThreadState, values: Mapping[str, Any]
+    ) -> list[Tool]:
         listed = self.tools
         mode = self.mode(state.mode_id)
-        shared = listed(self.context(state, mode, {})) if callable(listed) else listed
+        shared = listed(self.context(state, mode, values)) if callable(listed) else listed
         enabled = [glob for scope in self.policy.scope for glob in scope.tools or ()]
         tools: dict[str, Tool] = {}
         for given in (
             *agent.tools, *shared, *self.builtin.offered, *self.builtin.matching(enabled)
         ):  # fmt: skip
+            if isinstance(given, str) and canonical(given) in self.builtin.later:
+                continue  # it comes with the workspace, which is not open
             tool = self.builtin.find(given) if isinstance(given, str) else given
             tools.setdefault(tool.name, tool)
-        return [tool for tool in tools.values() if in_scope(tool.name, self.policy)]
+        fit = (self._fit(tool) for tool in tools.values())
+        return [tool for tool in fit if tool is not None]
+
+    def _fit(self, tool: Tool) -> Tool | None:
+        """A tool as it is offered; None where the rules leave it out."""
+        return self._filed(tool) if in_scope(tool.name, self.policy) else None
+
+    def _filed(self, tool: Tool) -> Tool:
+        """A tool under the category that the host puts it in, if it does."""
+        category = self.tool_category(tool.name) if self.tool_category is not None else None
+        if category is None:
+            return tool
+        return msgspec.structs.replace(tool, category=category_named(category))
 
 
 def check_modes(modes: Sequence[Mode]) -> None:

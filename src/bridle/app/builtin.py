@@ -30,21 +30,26 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from bridle.app.outside import Outside
+    from bridle.journal.bus import Listener
     from bridle.tools.builtin.shells import Shells
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
 
 
 class Catalogue(Fixed, frozen=True, kw_only=True):
-    """The built-in tools of a harness: those offered, and by name those that may be asked for.
-
-    `placed` are the names of those that work in the workspace.
-    """
+    """The built-in tools of a harness: those offered, and by name those that may be asked for."""
 
     offered: Sequence[Tool]
     named: Mapping[str, Callable[[], Tool]]
-    shells: Shells | None = None
-    placed: tuple[str, ...] = ()
+    listeners: tuple[Listener, ...] = ()
+    """What started something that ends with its run wants to hear of runs that end."""
+    later: frozenset[str] = frozenset()
+    """Names of tools that come with the workspace."""
+
+    def check(self, name: str) -> None:
+        """Refuse a name that is not built in."""
+        if canonical(name) not in self.later:
+            self.find(name)
 
     def find(self, name: str) -> Tool:
         """A built-in tool by its name or another name of it."""
@@ -74,26 +79,28 @@ def catalogue(
     outside: Outside,
     more: Sequence[Tool] = (),
     disabled: Sequence[str] = (),
+    later: bool = False,
 ) -> Catalogue:
     """Build the tools of a harness; `tasks` is where what outlives a call lives."""
     check_names(disabled)
     left_out = {canonical(name) for name in disabled}
-    shells: Shells | None = None
+    listeners: list[Listener] = [outside.hear]
     tools: list[Tool] = []
     if place is not None:
         from bridle.tools.builtin.shells import Shells
 
         shells = Shells(place, tasks)
+        listeners.append(shells.hear)
         tools += _workspace_tools(place, shells)
-    tools += more
-    placed = [tool.name for tool in tools]
-    tools += [ask_user_tool(), submit_plan_tool(), *task_tools()]
+    tools += [*more, ask_user_tool(), submit_plan_tool(), *task_tools()]
     named = {**_named(place), **outside.makers()}
     return Catalogue(
         offered=tuple(tool for tool in tools if tool.name not in left_out),
         named={name: make for name, make in named.items() if name not in left_out},
-        shells=shells,
-        placed=(*placed, *NAMED_WORKSPACE_NAMES) if place is not None else (),
+        listeners=tuple(listeners),
+        later=frozenset((*WORKSPACE_NAMES, *NAMED_WORKSPACE_NAMES)) - left_out
+        if later
+        else frozenset(),
     )
 
 
@@ -109,6 +116,13 @@ def check_names(names: Sequence[str]) -> None:
     for name in names:
         if canonical(name) not in known:
             raise ConfigError(suggest(name, known, what="built-in tool"))
+
+
+def check_absent(**options: object) -> None:
+    """Refuse options of parts that are not there yet, rather than ignore them."""
+    for name, value in options.items():
+        if value is not None:
+            raise ConfigError(f"{name}= is not available yet; leave it out.")
 
 
 def _workspace_tools(place: Workplace, shells: Shells) -> Sequence[Tool]:
@@ -156,6 +170,8 @@ def _maker(name: str, *arguments: Workplace) -> Callable[[], Tool]:
 
 
 _MODULES = {
+    "create_plan": "plans",
+    "update_plan_step": "plans",
     "get_setting": "settings",
     "update_setting": "settings",
     "inspect_context": "inspecting",

@@ -262,10 +262,12 @@ def _hooks(layered: Layered, root: Path) -> tuple[tuple[Bound, ...], tuple[str, 
 
 def _policy(policy: Policy, options: RunOptions) -> Policy:
     profile: Profile = policy.profile
+    source = policy.profile_source
     if options.profile is not None:
         if options.profile not in PROFILES:
             raise UserError(suggest(options.profile, PROFILES, what="profile"))
         profile = next(known for known in PROFILES if known == options.profile)
+        source = "--profile"
     rules = policy.rules
     if options.repair:  # it works on copies, in the sandbox; its edit is shown and can be undone
         rules = (*repair_rules(), *rules)
@@ -274,6 +276,7 @@ def _policy(policy: Policy, options: RunOptions) -> Policy:
         policy,
         rules=rules,
         profile=profile,
+        profile_source=source,
         yolo=policy.yolo or options.yolo,
         answerable=options.answerable,
         state_dir=str(state_directory()),

@@ -68,7 +68,7 @@ def places_of(url: str, state: Path) -> Places:
     artefacts = None
     if separator and scheme == "sqlite":
         artefacts = Path(rest[1:]).expanduser().resolve().parent / "artefacts"
-    return Places(snapshots=state / "checkpoints" / "checkpoints", artefacts=artefacts)
+    return Places(snapshots=state / "checkpoints", artefacts=artefacts)
 
 
 async def collect_garbage(url: str | None, *, keep_days: float, dry_run: bool) -> Collected:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from bridle.ports.clock import Clock
     from bridle.ports.ids import NewId
+    from bridle.ports.lock import ThreadLock
     from bridle.tools.define import Tool
     from bridle.types.limits import Limits
 
@@ -82,13 +83,18 @@ class Ports(Fixed, frozen=True, kw_only=True):
 
     clock: Clock | None = None
     new_id: NewId | None = None
+    thread_lock: ThreadLock | None = None
 
 
 class RequestContext(Fixed, frozen=True, kw_only=True):
-    """What a callable about a request is given."""
+    """What a callable about a request is given.
+
+    `session` is a session of this process that is attached to the thread, where there is one.
+    """
 
     thread_id: str
     resource_id: str
     mode_id: str = "main"
     state: Any = None
+    session: Any = None
     values: Mapping[str, Any] = msgspec.field(default_factory=dict)

@@ -9,6 +9,7 @@ import msgspec
 from bridle.delegation.kinds import COORDINATOR_TOOLS, Subagent, check_workspace_tools
 from bridle.errors import ConfigError, suggest
 from bridle.permissions.patterns import canonical
+from bridle.tools.builtin.names import NAMED_WORKSPACE_NAMES, WORKSPACE_NAMES
 from bridle.types.base import Fixed
 from bridle.types.permissions import Policy, Scope
 
@@ -62,7 +63,7 @@ class Crew(Fixed, frozen=True, kw_only=True):
         return self.kinds[name]
 
     def surface(
-        self, tools: list[Tool], facts: AgentFacts | None, in_scope: Callable[[str], bool]
+        self, tools: list[Tool], facts: AgentFacts | None, fit: Callable[[Tool], Tool | None]
     ) -> Surface:
         """What an agent has of the harness's tools."""
         if facts is None:
@@ -71,7 +72,7 @@ class Crew(Fixed, frozen=True, kw_only=True):
             off = {} if facts.goals else dict.fromkeys(_TASK_TOOLS, _NO_TASKS)
             scope = None if facts.tools is None else Scope(layer=AGENT, tools=facts.tools)
             return Surface(offered=tools, scope=scope, unavailable=off)
-        offered = tools if facts.kind is None else self._kind_tools(facts.kind, tools, in_scope)
+        offered = tools if facts.kind is None else self._kind_tools(facts.kind, tools, fit)
         if facts.tools is not None:
             offered = [tool for tool in offered if tool.name in facts.tools]
         if offered is tools:
@@ -82,21 +83,22 @@ class Crew(Fixed, frozen=True, kw_only=True):
         return Surface(offered=offered, withheld=rest, scope=Scope(layer=layer, tools=names))
 
     def _kind_tools(
-        self, name: str, tools: list[Tool], in_scope: Callable[[str], bool]
+        self, name: str, tools: list[Tool], fit: Callable[[Tool], Tool | None]
     ) -> list[Tool]:
         kind = self.kind(name)
         if kind.coordinator:
             return [tool for tool in tools if tool.name in COORDINATOR_TOOLS]
-        own = [tool for tool in kind.tools if in_scope(tool.name)]
+        own = [tool for given in kind.tools if (tool := fit(given)) is not None]
         known = {tool.name for tool in own}
         shared = (tool for tool in tools if kind.may_use(tool.name, self.workspace))
         return [*own, *(tool for tool in shared if tool.name not in known)]
 
 
-def crew_of(
-    kinds: Sequence[Subagent], *, workspace: Sequence[str], disabled: Collection[str]
-) -> Crew:
-    """The crew of a harness; without kinds there is nobody to start, and no tool to do it."""
+def crew_of(kinds: Sequence[Subagent], *, placed: bool, disabled: Collection[str]) -> Crew:
+    """The crew of a harness; without kinds there is nobody to start, and no tool to do it.
+
+    `placed` tells whether there is a workspace.
+    """
     if not kinds:
         return Crew()
     from bridle.delegation.coordinator import call_coordinator_tool, coordinator_of
@@ -104,14 +106,14 @@ def crew_of(
     from bridle.delegation.mailbox import send_message_tool, wait_for_agent_tool
     from bridle.delegation.subagent import subagent_tool
 
-    check_workspace_tools(kinds, workspace)
+    places = frozenset((*WORKSPACE_NAMES, *NAMED_WORKSPACE_NAMES) if placed else ())
+    check_workspace_tools(kinds, places)
     coordinator = coordinator_of(kinds)
     if any(kind.id == coordinator.id and not kind.coordinator for kind in kinds):
         raise ConfigError(
             f"The subagent {coordinator.id!r} has the name of the built-in coordinator; give it "
             "another one, or coordinator=True."
         )
-    places = frozenset(workspace)
     left_out = {canonical(name) for name in disabled}
     tools = (
         subagent_tool(kinds, workspace=places),

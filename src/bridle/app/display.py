@@ -18,7 +18,9 @@ from bridle.types.tasks import Task
 from bridle.types.usage import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    from bridle.journal.state import ThreadState
 
 CRITICAL: frozenset[str] = frozenset(
     {
@@ -29,10 +31,15 @@ CRITICAL: frozenset[str] = frozenset(
         "tool_approval_required",
         "ask_question",
         "plan_approval_required",
+        "plan_approved",
+        "plan_rejected",
+        "question_answered",
         "tool_suspended",
+        "tool_end",
+        "subagent_end",
         "error",
-        "thread_changed",
         "mode_changed",
+        "model_changed",
     }
 )
 """Events that a person may have to react to: shown at once."""
@@ -101,6 +108,28 @@ def fold(now: DisplaySnapshot, event: ev.AnyEvent) -> DisplaySnapshot:
     return now if handler is None else handler(now, event)
 
 
+def restored(
+    state: ThreadState, last_run: Iterable[ev.AnyEvent], pending: tuple[Pending, ...]
+) -> DisplaySnapshot:
+    """What a session that comes late shows: the same as one that heard everything.
+
+    Totals are those of the thread; the rest is folded from the events of its last run.
+    """
+    now = DisplaySnapshot()
+    for event in last_run:
+        now = fold(now, event)
+    return _with(
+        now,
+        mode_id=state.mode_id or now.mode_id,
+        pending=pending,
+        tasks=state.tasks,
+        modified_files=tuple(state.files),
+        usage=state.usage,
+        cost_usd=state.cost_usd,
+        queued=state.queued,
+    )
+
+
 class DisplayState:
     """Holds the present snapshot and tells listeners when there is another one."""
 
@@ -123,13 +152,17 @@ class DisplayState:
         before = self.snapshot.tasks
         self._show(_with(self.snapshot, tasks=tasks, previous_tasks=before), critical=False)
 
-    def reset(self, **values: Any) -> None:
+    def reset(self, snapshot: DisplaySnapshot) -> None:
         """Begin with another thread."""
-        self._show(DisplaySnapshot(**values), critical=True)
+        self._show(snapshot, critical=True)
 
-    def apply(self, event: ev.AnyEvent | None, pending: tuple[Pending, ...]) -> None:
-        """Take one event into account, and what waits after it here and in child threads."""
+    def apply(
+        self, event: ev.AnyEvent | None, pending: tuple[Pending, ...], queued: int = 0
+    ) -> None:
+        """Take one event into account, and what waits after it: for answers, and for its turn."""
         after = self.snapshot if event is None else fold(self.snapshot, event)
+        if queued != after.queued:
+            after = _with(after, queued=queued)
         asked = pending != after.pending
         if asked:
             after = _with(after, pending=pending)
@@ -156,7 +189,6 @@ def _run_started(now: DisplaySnapshot, event: ev.RunStarted) -> DisplaySnapshot:
         current_message=None,
         tools=(),
         subagents=(),
-        queued=max(0, now.queued - 1),
     )
 
 
@@ -308,10 +340,6 @@ def _model_changed(now: DisplaySnapshot, event: ev.ModelChanged) -> DisplaySnaps
     return _with(now, model_id=event.model_id)
 
 
-def _queued(now: DisplaySnapshot, event: ev.FollowUpQueued) -> DisplaySnapshot:
-    return _with(now, queued=event.count)
-
-
 def _find(now: DisplaySnapshot, call_id: str) -> ToolView | None:
     place = _place(now, call_id)
     return None if place is None else now.tools[place]
@@ -365,5 +393,4 @@ _HANDLERS: dict[type, Callable[[DisplaySnapshot, Any], DisplaySnapshot]] = {
     ev.TasksUpdated: _tasks_updated,
     ev.ModeChanged: _mode_changed,
     ev.ModelChanged: _model_changed,
-    ev.FollowUpQueued: _queued,
 }

@@ -8,10 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from bridle.app.coding import resource_of
-from bridle.app.parts.threads import settled_messages
+from bridle.app.parts.threads import copied_message, settled_messages
 from bridle.app.records import open_undo
 from bridle.errors import ConfigError, RunError
 from bridle.journal.bus import Bus
@@ -164,7 +162,7 @@ async def _copy_thread(
         metadata={"forked_from": events[-1].id},
     )
     copies = [
-        MessageEnded(message=msgspec.structs.replace(message, id=new_id("msg")))
+        MessageEnded(message=copied_message(message, new_id))
         for message in settled_messages(state.messages)
     ]
     values = {e.key: e.value for e in events if isinstance(e, SettingsChanged)}

@@ -4,44 +4,45 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 import msgspec
 
+from bridle.app.all_runs import AllRuns
 from bridle.app.attachment import Attachment, Engine
-from bridle.app.blueprint import Blueprint, ResolveModel, Tools
-from bridle.app.builtin import catalogue
-from bridle.app.cards import Cards
+from bridle.app.blueprint import Blueprint, ResolveModel, Tools, UseCounts
+from bridle.app.builtin import check_absent
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.crew import crew_of
-from bridle.app.heartbeats import Heartbeats
+from bridle.app.furnish import Furnisher, Stock, compiled_policy
+from bridle.app.heartbeats import Heartbeats, check_heartbeats
 from bridle.app.hooks import open_hooks, tell_shutdown
+from bridle.app.locks import ThreadLocks
 from bridle.app.models import model_registry
-from bridle.app.outside import Outside
 from bridle.app.parts.state import StateShape
-from bridle.app.paths import default_store, state_directory
+from bridle.app.paths import default_store
 from bridle.app.prepare import Preparer
 from bridle.app.scope import HostedTasks
 from bridle.app.secrets import configured, hiding
 from bridle.app.session import Session
-from bridle.app.snapshots import WorkspaceSnapshots
 from bridle.app.wiring import build_engine, open_store
-from bridle.app.workspace import Workspace, open_checkpoints, workspace_checks
+from bridle.app.workspace import workspace_checks
+from bridle.app.workspaces import Given, Record, Workspaces
 from bridle.checks.plan import CheckPlan
 from bridle.checks.run import ProjectChecks
 from bridle.delegation.kinds import Subagent, check_kinds
 from bridle.errors import ConfigError
+from bridle.journal.bus import Bus
+from bridle.journal.recorder import Journal
 from bridle.models.breaker import Breakers
 from bridle.models.choose import choose
 from bridle.models.packs import Tuning, tune
 from bridle.models.retry import next_delay
-from bridle.permissions.compile import policy_of
 from bridle.ports.clock import Clock, SystemClock
 from bridle.ports.ids import random_ids
 from bridle.types.limits import Limits
-from bridle.types.permissions import Policy, Rules
 from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
@@ -52,11 +53,14 @@ if TYPE_CHECKING:
     from bridle.app.classifier import Judge
     from bridle.app.results import RunResult
     from bridle.hooks.define import Bound, Hook
+    from bridle.hooks.running import HookSet
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.classifier import Classifier
     from bridle.ports.store import Store
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
+    from bridle.types.events import HeartbeatChanged
+    from bridle.types.permissions import Policy, Rules
     from bridle.types.secrets import Secret
 
 
@@ -76,7 +80,7 @@ class Harness:
         resource_id: str | None = None,
         tools: Tools = (),
         subagents: Sequence[Subagent] = (),
-        workspace: Workspace | None = None,
+        workspace: Given | None = None,
         workspace_tools: Callable[[Workplace], Sequence[Tool]] | None = None,
         permissions: Rules | Policy | None = None,
         limits: Limits | None = None,
@@ -87,14 +91,19 @@ class Harness:
         search_url: str | None = None,
         resolve_model: ResolveModel | None = None,
         model_auth: Callable[[str], Any] | None = None,
-        model_use_counts: Mapping[str, int] | None = None,
+        model_use_counts: UseCounts | None = None,
+        tool_category: Callable[[str], str | None] | None = None,
         tuning: Callable[[str], Tuning] = tune,
         classifier: str | Judge | None = None,
         secrets: Mapping[str, str | Secret] | None = None,
         redact: Sequence[str] | None = (),
+        memory: None = None,
+        observation: None = None,
         ports: Ports | None = None,
     ) -> None:
         check_kinds(subagents)
+        check_heartbeats(heartbeats)
+        check_absent(memory=memory, observation=observation)
         if (agent is None) == (not modes):
             raise ConfigError("Give an agent or modes, one of the two.")
         if checks and workspace is None and not isinstance(checks, ProjectChecks):
@@ -103,53 +112,64 @@ class Harness:
         self.resource_id = resource_id or id
         self._given_store = store
         self._ports = ports or Ports()
-        self._workspace = workspace
         self._heartbeats = tuple(heartbeats)
-        place = workspace.place() if workspace is not None else None
-        self._checkpoints = open_checkpoints(place) if place is not None else None
         self._tasks = HostedTasks()
-        policy = _policy(permissions, workspace)
-        outside = Outside(place, policy, search_url=search_url, tasks=lambda: self._tasks.group)
-        self._catalogue = catalogue(
-            place,
+        stock = Stock(
+            search_url=search_url,
             tasks=lambda: self._tasks.group,
-            outside=outside,
-            more=workspace_tools(place) if place is not None and workspace_tools else (),
-            disabled=disable_builtin_tools,
+            disabled=tuple(disable_builtin_tools),
         )
+        policy = compiled_policy(permissions, None)
         registry = _lazy_registry(lambda: nullcontext(self.store))
         clock = self._ports.clock or SystemClock()
         known = configured(secrets, os.environ)
         redactor = hiding(known, redact, os.environ)
+        checked = partial(_checks, checks, redactor.text)
+        hooked = partial(open_hooks, hooks, clock=clock, redactor=redactor) if hooks else None
         self._blueprint = Blueprint(
             modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
             resolve_model=resolve_model or (lambda name: registry().resolve(name)),
             registry=registry,
+            own_resolver=resolve_model is not None,
             default_model=_default_model(registry, custom=resolve_model is not None),
             model=model,
             fallbacks=tuple(fallbacks),
             tools=tools,
-            builtin=self._catalogue,
+            builtin=stock(None, policy, later=workspace is not None),
             subagents=tuple(subagents),
             crew=crew_of(
                 subagents,
-                workspace=self._catalogue.placed,
+                placed=workspace is not None,
                 disabled=disable_builtin_tools,
             ),
             policy=policy,
             limits=limits or Limits(),
             state=StateShape(state),
-            checks=_checks(checks, place, redactor.text),
-            card=Cards(place),
-            snapshots=WorkspaceSnapshots(self._checkpoints) if self._checkpoints else None,
-            hooks=open_hooks(hooks, place, policy, clock, redactor) if hooks else None,
+            checks=checked(None),
+            hooks=hooked(None, policy) if hooked is not None else None,
             model_auth=model_auth,
             tuning=tuning,
-            use_counts=model_use_counts or {},
+            use_counts=model_use_counts if model_use_counts is not None else {},
+            tool_category=tool_category,
+            session_of=self._session_of,
             secrets=known,
             redactor=redactor,
             classifier=_classifier(classifier, resolve_model, registry),
         )
+        self._blueprint.check_models()
+        self._workspaces = Workspaces(
+            workspace,
+            Furnisher(
+                bare=self._blueprint,
+                rules=permissions,
+                stock=stock,
+                more=workspace_tools,
+                checks=checked,
+                hooks=hooked,
+                listen=lambda listener: self._open().journal.bus.subscribe(listener),
+            ),
+        )
+        self._locks = ThreadLocks(self._ports.thread_lock)
         self._engine: Engine | None = None
         self._close: Callable[[], Any] | None = None
         self._beats: Heartbeats | None = None
@@ -174,14 +194,18 @@ class Harness:
         clock = self._ports.clock or SystemClock()
         store, artefacts = self._open_store(clock)
         await self._tasks.open()
+        journal = Journal(store=store, bus=Bus(), redactor=self._blueprint.redactor)
         self._engine = build_engine(
             blueprint=self._blueprint,
-            store=store,
+            workspaces=self._workspaces,
+            locks=self._locks,
+            journal=journal,
             clock=clock,
             new_id=self._ports.new_id or random_ids(clock),
             prepare=Preparer(
                 blueprint=self._blueprint,
-                store=store,
+                workspaces=self._workspaces,
+                journal=journal,
                 artefacts=artefacts,
                 clock=clock,
                 breakers=Breakers(clock.now),
@@ -189,9 +213,7 @@ class Harness:
             next_delay=next_delay,
             tasks=self._tasks.group,
         )
-        if self._catalogue.shells is not None:
-            self._engine.journal.bus.subscribe(self._catalogue.shells.hear)
-        self._beats = Heartbeats(clock, self._tasks.group)
+        self._beats = Heartbeats(clock, self._tasks.group, self._report)
         for heartbeat in self._heartbeats:
             self._beats.register(heartbeat)
 
@@ -209,7 +231,9 @@ class Harness:
             return
         await self.heartbeats.stop()
         await self._tasks.close()
-        await tell_shutdown(self._blueprint.hooks, self._engine.journal, self._sessions)
+        await tell_shutdown(self._hooks(), self._engine.journal, self._sessions)
+        await self._workspaces.destroy(await self._records())
+        await self._locks.release_all()
         self._engine = None
         self._sessions.clear()
         if self._close is not None:
@@ -226,6 +250,11 @@ class Harness:
         self._open()
         assert self._beats is not None
         return self._beats
+
+    @property
+    def runs(self) -> AllRuns:
+        """The runs of all threads."""
+        return AllRuns(lambda: self.store)
 
     @property
     def sessions(self) -> tuple[Session, ...]:
@@ -254,9 +283,9 @@ class Harness:
             id="",
             resource_id=resource_id or self.resource_id,
             harness_id=self.id,
-            workspace=str(self._workspace.root) if self._workspace is not None else None,
+            workspace=self._workspaces.root,
         )
-        session = Session(Attachment(self._open(), template), self._workspace, self._checkpoints)
+        session = Session(Attachment(self._open(), template))
         if thread_id is not None:
             await session.threads.switch(thread_id)
         elif not new and (newest := await session.threads.newest()) is not None:
@@ -266,6 +295,8 @@ class Harness:
         else:
             raise ConfigError("There is no thread here yet.")
         self._sessions.append(session)
+        if self._workspaces.own is not None:
+            await session.workspace.look()  # a failure is recorded; runs that need it end with it
         return session
 
     def run_sync(self, content: str) -> RunResult[Any]:
@@ -277,6 +308,27 @@ class Harness:
                 return await session.send(content)
 
         return anyio.run(main)
+
+    def _session_of(self, thread_id: str) -> Session | None:
+        return next((one for one in self._sessions if one.is_attached_to(thread_id)), None)
+
+    def _hooks(self) -> HookSet | None:
+        """Those that run where the last run did; none where the workspace is not open."""
+        if not self._workspaces.configured:
+            return self._blueprint.hooks
+        last = self._workspaces.last
+        return last.blueprint.hooks if last is not None else None
+
+    async def _records(self) -> dict[str, Record]:
+        """How to record what concerns the whole harness: in the thread of every session."""
+        journal = self._open().journal
+        attached = {session.thread_id for session in self._sessions if session.is_attached}
+        there = [name for name in sorted(attached) if await journal.store.thread(name)]
+        return {name: partial(journal.append, name) for name in there}
+
+    async def _report(self, event: HeartbeatChanged) -> None:
+        for record in (await self._records()).values():
+            await record(event)
 
     def _open(self) -> Engine:
         if self._engine is None:
@@ -296,28 +348,14 @@ class Harness:
 
 def _checks(
     given: bool | CheckPlan | ProjectChecks | None,
-    place: Workplace | None,
     hide: Callable[[str], str],
+    place: Workplace | None,
 ) -> ProjectChecks | None:
     if isinstance(given, ProjectChecks):
         return msgspec.structs.replace(given, hide=hide)
     if not given or place is None:
         return None
     return workspace_checks(place, given if isinstance(given, CheckPlan) else CheckPlan(), hide)
-
-
-def _policy(given: Rules | Policy | None, workspace: Workspace | None) -> Policy:
-    if isinstance(given, Policy):
-        return given
-    policy = policy_of(
-        given or Rules(),
-        root=str(workspace.root) if workspace is not None else None,
-        home=str(Path.home()),
-        state_dir=str(state_directory()),
-    )
-    if workspace is None or not workspace.allowed_hosts:
-        return policy
-    return msgspec.structs.replace(policy, hosts=tuple(workspace.allowed_hosts))
 
 
 def _classifier(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -11,8 +12,11 @@ import msgspec
 
 from bridle.errors import UserError
 from bridle.types.base import Moving
+from bridle.types.events import HeartbeatChanged
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from anyio.abc import TaskGroup
 
     from bridle.app.config import Heartbeat
@@ -21,10 +25,32 @@ if TYPE_CHECKING:
 log = logging.getLogger("bridle.heartbeat")
 
 
+Report = Callable[[HeartbeatChanged], Awaitable[None]]
+
+
+async def _silent(_event: HeartbeatChanged) -> None:
+    return
+
+
 class _Beating(Moving):
     heartbeat: Heartbeat
     scope: anyio.CancelScope
     ended: anyio.Event
+    problem: str | None = None
+
+
+def check_heartbeats(heartbeats: Sequence[Heartbeat]) -> None:
+    """Refuse heartbeats that cannot be told apart or never beat."""
+    ids = [heartbeat.id for heartbeat in heartbeats]
+    for heartbeat in heartbeats:
+        if ids.count(heartbeat.id) > 1:
+            raise UserError(f"There are two heartbeats with the id {heartbeat.id!r}.")
+        _check_interval(heartbeat)
+
+
+def _check_interval(heartbeat: Heartbeat) -> None:
+    if heartbeat.interval <= 0:
+        raise UserError(f"The interval of heartbeat {heartbeat.id!r} must be positive.")
 
 
 class Heartbeats(Moving):
@@ -32,15 +58,15 @@ class Heartbeats(Moving):
 
     clock: Clock
     tasks: TaskGroup
+    report: Report = _silent
     _beating: dict[str, _Beating] = msgspec.field(default_factory=dict)
 
     def register(self, heartbeat: Heartbeat) -> None:
         """Begin a heartbeat."""
-        if heartbeat.interval <= 0:
-            raise UserError(f"The interval of heartbeat {heartbeat.id!r} must be positive.")
+        _check_interval(heartbeat)
         old = self._beating.pop(heartbeat.id, None)
         if old is not None:
-            old.scope.cancel()
+            old.scope.cancel()  # replaced, not ended: its shutdown is not run
         beating = _Beating(heartbeat, anyio.CancelScope(), anyio.Event())
         self._beating[heartbeat.id] = beating
         self.tasks.start_soon(self._beat, beating, name=f"heartbeat {heartbeat.id}")
@@ -62,7 +88,7 @@ class Heartbeats(Moving):
         beating.scope.cancel()
         await beating.ended.wait()
         if beating.heartbeat.shutdown is not None:
-            await self._call(beating.heartbeat, beating.heartbeat.shutdown)
+            await self._call(beating, beating.heartbeat.shutdown)
 
     async def _beat(self, beating: _Beating) -> None:
         heartbeat = beating.heartbeat
@@ -71,15 +97,26 @@ class Heartbeats(Moving):
                 if not heartbeat.immediate:
                     await self.clock.sleep(heartbeat.interval)
                 while True:  # the next beat waits for this one: they never overlap
-                    await self._call(heartbeat, heartbeat.handler)
+                    await self._call(beating, heartbeat.handler)
                     await self.clock.sleep(heartbeat.interval)
         finally:
             beating.ended.set()
 
-    async def _call(self, heartbeat: Heartbeat, function: Any) -> None:
+    async def _call(self, beating: _Beating, function: Any) -> None:
+        name, problem = beating.heartbeat.id, None
         try:
             returned = function()
             if inspect.isawaitable(returned):
                 await returned
-        except Exception:  # a failing heartbeat is reported and beats on
-            log.exception("Heartbeat %s failed", heartbeat.id)
+        except Exception as error:  # noqa: BLE001 - it is reported, and the heartbeat beats on
+            problem = f"{type(error).__name__}: {error}"
+        if problem == beating.problem:
+            return  # told already
+        beating.problem = problem
+        log.log(
+            logging.INFO if problem is None else logging.WARNING,
+            "Heartbeat %s: %s",
+            name,
+            problem or "works again",
+        )
+        await self.report(HeartbeatChanged(heartbeat_id=name, ok=problem is None, error=problem))

@@ -65,11 +65,12 @@ async def tell_shutdown(
     if hooks is None:
         return
     bound = hooks.of("system:shutdown")
-    if not bound or not sessions:
+    attached = [session for session in sessions if session.is_attached]
+    if not bound or not attached:
         return
     from bridle.ports.hooks import HookScope
 
-    scope = HookScope(thread_id=sessions[-1].threads.current.id)
+    scope = HookScope(thread_id=attached[-1].thread_id)
     data = hooks.data("system:shutdown", scope, reason="closed")
     for hook in bound:
         if all(condition.holds(data) for condition in hook.conditions):

@@ -7,6 +7,7 @@ because it may hold something that lasts: what it has read, or a browser.
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
+    from bridle.tools.browser.browser import Browsers
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
     from bridle.tools.web.reach import Reach
+    from bridle.types.events import AnyEvent
     from bridle.types.permissions import Policy
 
 
@@ -36,6 +39,7 @@ class Outside:
         self._search_url = search_url
         self._tasks = tasks
         self._made: dict[str, Tool] = {}
+        self._browsers: Browsers | None = None
 
     def makers(self) -> Mapping[str, Callable[[], Tool]]:
         """How each tool is made, by its name; some are there only in a workspace."""
@@ -46,6 +50,8 @@ class Outside:
         if self._place is not None:
             place = self._place
             makers["codebase_search"] = lambda: self._codebase_search(place)
+            for name in ("navigate", "screenshot", "extract"):
+                makers[name] = partial(self._browsing, name, place)
         return {name: self._once(name, make) for name, make in makers.items()}
 
     def _once(self, name: str, make: Callable[[], Tool]) -> Callable[[], Tool]:
@@ -71,6 +77,20 @@ class Outside:
         from bridle.tools.builtin.codebase_search import codebase_search_tool
 
         return codebase_search_tool(place)
+
+    def _browsing(self, name: str, place: Workplace) -> Tool:
+        from bridle.tools.browser.browser import Browsers
+        from bridle.tools.builtin import browsing
+
+        if self._browsers is None:
+            self._browsers = Browsers(place, self._reach(), environ=os.environ, tasks=self._tasks)
+        tool: Tool = getattr(browsing, f"{name}_tool")(self._browsers)
+        return tool
+
+    def hear(self, event: AnyEvent) -> None:
+        """A browser ends with its run."""
+        if self._browsers is not None:
+            self._browsers.hear(event)
 
     def _reach(self) -> Reach:
         from bridle.tools.web.reach import Reach

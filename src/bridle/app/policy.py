@@ -29,7 +29,7 @@ from bridle.spec.load import SPEC_NAME, find_spec
 from bridle.spec.model import HarnessSpec
 from bridle.types.base import Fact, Fixed
 from bridle.types.limits import Limits
-from bridle.types.permissions import Rule, Verdict
+from bridle.types.permissions import Rule, TraceStep, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from bridle.hooks.define import Bound
     from bridle.ports.store import Store
     from bridle.types.permissions import Policy
+    from bridle.types.tools import CallFacts
 
 ANY_MODEL = "openai/any"
 
@@ -125,7 +126,8 @@ class Validated(Fixed, frozen=True, kw_only=True):
 
 def explain_call(options: RunOptions, call: str) -> Verdicts:
     """What the project's policy says of a call, and what would turn that around."""
-    policy = read_ruling(options).policy
+    ruling = read_ruling(options)
+    policy = ruling.policy
     tool, facts = parse_call(call)
     decision = evaluate(tool, facts, policy)
     change = flip(decision, tool, facts, policy)
@@ -137,10 +139,26 @@ def explain_call(options: RunOptions, call: str) -> Verdicts:
         layer=decision.layer,
         source=decision.source,
         reason=decision.reason,
-        trace=decision.trace,
+        trace=(*decision.trace, *_asked_first(ruling, tool, facts)),
         flip=change.change if change is not None else None,
         flip_gives=change.gives if change is not None else None,
     )
+
+
+def _asked_first(ruling: Ruling, tool: str, facts: CallFacts) -> list[TraceStep]:
+    """The hooks that would be asked about a call; what they would say is not known."""
+    if not ruling.hooks:
+        return []
+    from bridle.hooks.matching import matches
+
+    root, home = ruling.policy.root, ruling.policy.home
+    return [
+        TraceStep("hook", "asks", f"hook:{bound.id}", bound.source, bound.runs, bound.layer)
+        for bound in ruling.hooks
+        if bound.event == "tool:before_call"
+        and bound.type != "observe"
+        and matches(bound.hook.matcher, tool, facts, root=root, home=home)
+    ]
 
 
 def run_policy_tests(options: RunOptions) -> Tests:

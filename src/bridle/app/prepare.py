@@ -34,16 +34,19 @@ from bridle.types.limits import Limits
 from bridle.types.permissions import Policy, Rule, Scope
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bridle.app.blueprint import Blueprint
     from bridle.app.config import Agent, Mode
+    from bridle.app.workspaces import Workspaces
     from bridle.delegation.kinds import Subagent
+    from bridle.journal.recorder import Journal
     from bridle.journal.state import RunState, ThreadState
     from bridle.models.breaker import Breakers
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
     from bridle.ports.hooks import HookPort
     from bridle.ports.model import Model
-    from bridle.ports.store import Store
     from bridle.ports.tools import Toolbox
     from bridle.tools.define import Tool
     from bridle.types.threads import Thread
@@ -56,24 +59,40 @@ class Preparer(Fixed, frozen=True, kw_only=True):
     """Prepares runs of any thread of one harness."""
 
     blueprint: Blueprint
-    store: Store
+    workspaces: Workspaces
+    journal: Journal
     artefacts: Artefacts
     clock: Clock
     breakers: Breakers
 
     async def __call__(self, state: ThreadState, wanted: Wanted) -> RunSetup:
-        """Build the setup of a run that is wanted or was started."""
+        """Build the setup of a run that is wanted or was started, in its workspace."""
+        values = _context_values(wanted)
+        mode = self.blueprint.mode(wanted.mode or state.mode_id)
+        request = self.blueprint.context(state, mode, values)
+        opened = await self.workspaces.open(state, request)
+        if opened.error is not None:
+            if opened.news:  # the drain then looks again, and finds them told
+                await self.journal.append(state.id, *opened.news)
+            raise opened.error
+        here = self
+        if opened.found is not None:
+            here = msgspec.structs.replace(self, blueprint=opened.found.blueprint)
+        setup = await here._setup(state, wanted, mode, values)  # noqa: SLF001 - ourselves
+        return msgspec.structs.replace(setup, news=opened.news)
+
+    async def _setup(
+        self, state: ThreadState, wanted: Wanted, mode: Mode, values: Mapping[str, Any]
+    ) -> RunSetup:
         blueprint = self.blueprint
         kind = self._kind(state)
-        mode = blueprint.mode(wanted.mode or state.mode_id)
-        values = _context_values(wanted)
         agent = mode.agent_for(blueprint.context(state, mode, values))
         model_id, model = await self._model(state, wanted, kind, mode, agent)
         self._check_price(model)
         if wanted.send is not None:
             self.breakers.user_turn()
         tuning = blueprint.tuning(model_id)
-        surface = blueprint.surface(agent, state)
+        surface = blueprint.surface(agent, state, values)
         found = ToolSet(
             _surface(surface.offered, tuning),
             deps=agent.deps,
@@ -107,12 +126,13 @@ class Preparer(Fixed, frozen=True, kw_only=True):
                 snapshots=blueprint.snapshots,
                 redactor=blueprint.redactor,
             ),
-            budget=LedgerBudget(store=self.store, clock=self.clock),
+            budget=LedgerBudget(store=self.journal.store, clock=self.clock),
             limits=limits,
             checks=blueprint.checks if facts_of(state.thread) is None else None,
             classifier=blueprint.classifier,
             hooks=hooks,
             mode_id=mode.id,
+            after_plan=self._after_plan(state, mode),
             concurrency=msgspec.structs.replace(
                 blueprint.concurrency, children=limits.max_parallel
             ),
@@ -144,12 +164,12 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         tuning: Tuning,
     ) -> RequestHead:
         if wanted.head:
-            blob = await self.store.blob(wanted.head)
+            blob = await self.journal.store.blob(wanted.head)
             if blob is not None:
                 return _head.decode(blob)
         facts = facts_of(state.thread)
         if facts is not None and facts.head is not None:
-            blob = await self.store.blob(facts.head)
+            blob = await self.journal.store.blob(facts.head)
             if blob is None:
                 raise ConfigError("The conversation that this agent was forked from is gone.")
             return msgspec.structs.replace(_head.decode(blob), history=None)
@@ -170,7 +190,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
                 own = msgspec.structs.replace(own, scope=(*own.scope, scope))
             above = await self._above(state.thread)
             return own if above is None else child_policy(above, own)
-        blob = await self.store.blob(wanted.started.policy)
+        blob = await self.journal.store.blob(wanted.started.policy)
         if blob is None:
             return today
         then = _policy.decode(blob)
@@ -188,15 +208,21 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         if thread is None or thread.parent_thread is None:
             return None
         policy = self.blueprint.policy
-        place = await self.store.run(thread.parent_run) if thread.parent_run is not None else None
+        place = (
+            await self.journal.store.run(thread.parent_run)
+            if thread.parent_run is not None
+            else None
+        )
         if place is not None:
             after = place.start_seq - 1
-            begun = await self.store.events(thread.parent_thread, after=after, limit=1)
+            begun = await self.journal.store.events(thread.parent_thread, after=after, limit=1)
             blob = (
-                await self.store.blob(begun[0].policy) if isinstance(begun[0], RunStarted) else None
+                await self.journal.store.blob(begun[0].policy)
+                if isinstance(begun[0], RunStarted)
+                else None
             )
             policy = policy if blob is None else _policy.decode(blob)
-        settings = await self.store.settings(thread.parent_thread)
+        settings = await self.journal.store.settings(thread.parent_thread)
         rules = msgspec.convert(settings.get(RULES_SETTING, ()), tuple[Rule, ...])
         return bound_of(msgspec.structs.replace(policy, rules=(*rules, *policy.rules)))
 
@@ -238,6 +264,11 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         chosen = state.models.get(mode.id)
         return asked or chosen or mode.model or agent.model or self.blueprint.model
 
+    def _after_plan(self, state: ThreadState, mode: Mode) -> tuple[str, str | None]:
+        then = self.blueprint.mode(mode.transitions_to)
+        chosen = state.models.get(then.id) or then.model or then.agent_model
+        return then.id, chosen or self.blueprint.model
+
     def _check_price(self, model: Model) -> None:
         if self.blueprint.limits.max_usd is not None and model.price is None:
             raise ConfigError(
@@ -246,10 +277,10 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             )
 
 
-def _context_values(wanted: Wanted) -> dict[str, object]:
+def _context_values(wanted: Wanted) -> Mapping[str, Any]:
     if wanted.send is not None:
         return wanted.send.context
-    return wanted.started.context if wanted.started is not None else {}
+    return wanted.values
 
 
 def _stop_when(kind: Subagent | None) -> Callable[[RunState], bool] | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from bridle.app.answers import article, check_choice
 from bridle.app.secrets import configured, hiding
 from bridle.app.stores import configured_store
 from bridle.app.undo import Undo
@@ -17,9 +18,10 @@ from bridle.errors import AnswerError, ConfigError
 from bridle.journal.bus import Bus
 from bridle.journal.recorder import Journal
 from bridle.ports.clock import SystemClock
+from bridle.types.ops import Answer, AnswerPlan
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.store import Store
@@ -67,15 +69,44 @@ async def find_run(store: Store, name: str) -> RunRow:
 
 
 async def answer(store: Store, pending_id: str, op: Approve | Decline) -> PendingRow:
-    """Admit an answer to something that waits; the run goes on where it is drained."""
+    """Admit an answer to an approval; the run goes on where it is drained."""
+    return await _admit(store, await _waiting(store, pending_id, "approval"), op)
+
+
+async def answer_question(store: Store, pending_id: str, texts: Sequence[str]) -> PendingRow:
+    """Admit an answer to a question: a text, or the labels that were chosen."""
+    row = await _waiting(store, pending_id, "question")
+    said = texts[0] if len(texts) == 1 else list(texts)
+    check_choice(row.args, said)
+    return await _admit(store, row, Answer(id=row.id, answer=said))
+
+
+async def answer_plan(store: Store, pending_id: str, *, feedback: str | None) -> PendingRow:
+    """Approve a plan, which goes on in the mode that follows, or ask for another one."""
+    row = await _waiting(store, pending_id, "plan")
+    if feedback is not None:
+        return await _admit(store, row, AnswerPlan(id=row.id, approved=False, feedback=feedback))
+    then = (row.args.get("mode_id"), row.args.get("model_id"))
+    op = AnswerPlan(id=row.id, approved=True, mode_id=then[0], model_id=then[1])
+    return await _admit(store, row, op)
+
+
+async def _waiting(store: Store, pending_id: str, kind: str) -> PendingRow:
     rows = [row for row in await store.pending() if _names(row.id, pending_id)]
     if not rows:
         raise AnswerError(
             f"Nothing waits for an answer to {pending_id!r}. List what does with: bridle approvals"
         )
     if len(rows) > 1:
-        raise AnswerError(f"{pending_id!r} fits {len(rows)} approvals; give more of the id.")
-    row = rows[0]
+        raise AnswerError(f"{pending_id!r} fits {len(rows)} that wait; give more of the id.")
+    if rows[0].kind != kind:
+        raise AnswerError(f"{rows[0].id} is {article(rows[0].kind)}, not {article(kind)}.")
+    return rows[0]
+
+
+async def _admit(
+    store: Store, row: PendingRow, op: Approve | Decline | Answer | AnswerPlan
+) -> PendingRow:
     redactor = hiding(configured(None, os.environ), (), os.environ)
     journal = Journal(store=store, bus=Bus(), redactor=redactor)
     whole = msgspec.structs.replace(op, id=row.id)

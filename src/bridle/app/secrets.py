@@ -73,6 +73,17 @@ def hiding(
     )
 
 
+def hidden_by_environment(text: str) -> str:
+    """A text for the terminal without what the environment says is secret."""
+    import os
+
+    try:
+        secrets = configured(None, os.environ)
+    except ConfigError:  # the error that is being told is perhaps this one
+        secrets = {}
+    return hiding(secrets, (), os.environ).text(text)
+
+
 def _of_environment(environ: Mapping[str, str], named: Sequence[str]) -> Iterator[Known]:
     """The values of variables that are named, or whose names say that they are secret."""
     for name, value in environ.items():

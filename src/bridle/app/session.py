@@ -19,7 +19,7 @@ from bridle.app.parts.threads import SessionThreads
 from bridle.app.parts.workspace import SessionWorkspace
 from bridle.app.run import Run
 from bridle.app.waiting import Runs
-from bridle.errors import AnswerError
+from bridle.errors import AnswerError, UserError
 from bridle.types.content import UserPart
 from bridle.types.events import DurableEvent, FollowUpQueued
 from bridle.types.ops import (
@@ -27,6 +27,7 @@ from bridle.types.ops import (
     AnswerPlan,
     Approve,
     Decline,
+    Pin,
     ResumeTool,
     Send,
     Steer,
@@ -36,9 +37,7 @@ if TYPE_CHECKING:
     from bridle.app.attachment import Attachment
     from bridle.app.display import DisplaySnapshot
     from bridle.app.results import Pending, RunResult
-    from bridle.app.workspace import Workspace
     from bridle.runs.summary import RunSummary
-    from bridle.sandbox.checkpoints import Checkpoints
     from bridle.types.usage import Usage
 
 Content = str | Sequence[UserPart]
@@ -48,12 +47,7 @@ Context = Mapping[str, Any] | None
 class Session:
     """Sends input to a thread and answers what it asks; the run goes on by itself."""
 
-    def __init__(
-        self,
-        attachment: Attachment,
-        workspace: Workspace | None,
-        checkpoints: Checkpoints | None = None,
-    ) -> None:
+    def __init__(self, attachment: Attachment) -> None:
         self._attachment = attachment
         self._engine = attachment.engine
         self._journal = attachment.journal
@@ -66,8 +60,8 @@ class Session:
         self.permissions = SessionPermissions(attachment)
         self.tasks = SessionTasks(attachment, display)
         self.subagents = SessionSubagents(attachment)
-        self.workspace = SessionWorkspace(workspace)
-        self.checkpoints = SessionCheckpoints(attachment, checkpoints)
+        self.workspace = SessionWorkspace(attachment)
+        self.checkpoints = SessionCheckpoints(attachment)
         self._runs = Runs(attachment)
         self._answers = Answers(attachment, self._runs)
 
@@ -75,6 +69,15 @@ class Session:
     def thread_id(self) -> str:
         """The id of the session's thread."""
         return self._attachment.thread.id
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether the session has a thread."""
+        return self._attachment.thread_id is not None
+
+    def is_attached_to(self, thread_id: str) -> bool:
+        """Whether this is the session's thread."""
+        return self._attachment.thread_id == thread_id
 
     @property
     def is_running(self) -> bool:
@@ -142,14 +145,22 @@ class Session:
             run_id=self._engine.new_id("run"),
             parts=content_parts(content),
             context=dict(context or {}),
+            model=self._attachment.session_models.get(self.modes.current.id),
             follow_up=True,
         )
         await self._attachment.admit(op)
         state = await self._journal.fold(self.thread_id)
-        waiting = sum(isinstance(op, Send) for op in state.inputs.values())
-        if waiting and state.run is not None:
-            await self._journal.append(self.thread_id, FollowUpQueued(count=waiting))
+        if state.queued:
+            await self._journal.append(self.thread_id, FollowUpQueued(count=state.queued))
         return op.run_id
+
+    async def pin(self, text: str) -> None:
+        """Put a text into every request from now on, word for word; it starts no run."""
+        if not text.strip():
+            raise UserError("There is nothing to pin.")
+        await self._attachment.admit(Pin(text=text))
+        if await self._runs.open_run() is None:
+            await self._engine.dispatcher.rested(self.thread_id)
 
     async def abort(self) -> None:
         """End the run in progress, also when it is parked; returns when it has ended."""
@@ -159,7 +170,7 @@ class Session:
 
     async def set_resource(self, id: str) -> None:
         """Work for another resource; the session has no thread until one is chosen."""
-        self._attachment.change_resource(id)
+        await self._attachment.change_resource(id)
 
     # --- answers ---------------------------------------------------------------------------
 
@@ -167,26 +178,33 @@ class Session:
         self, id: str, args: dict[str, Any] | None = None, *, context: Context = None
     ) -> str:
         """Let a call run, with changed arguments if given; returns the run's id."""
-        del context
-        return await self._answers.give(id, "approval", Approve(id=id, args=args))
+        op = Approve(id=id, args=args, context=dict(context or {}))
+        return await self._answers.give(id, "approval", op)
 
-    async def decline(self, id: str, reason: str | None = None) -> str:
+    async def decline(self, id: str, reason: str | None = None, *, context: Context = None) -> str:
         """Do not let a call run; the model is told why."""
-        return await self._answers.give(id, "approval", Decline(id=id, reason=reason))
+        op = Decline(id=id, reason=reason, context=dict(context or {}))
+        return await self._answers.give(id, "approval", op)
 
-    async def always_allow(self, id: str, scope: str = "category") -> str:
+    async def always_allow(
+        self, id: str, scope: str = "category", *, context: Context = None
+    ) -> str:
         """Let a call run, and more of its kind for the rest of the session."""
         if scope not in ("category", "tool", "pattern"):
             raise AnswerError(f"Unknown scope {scope!r}; have category, tool, pattern.")
-        return await self._answers.give(id, "approval", Approve(id=id, always=scope))
+        op = Approve(id=id, always=scope, context=dict(context or {}))
+        return await self._answers.give(id, "approval", op)
 
-    async def answer(self, id: str, answer: str | Sequence[str]) -> str:
+    async def answer(self, id: str, answer: str | Sequence[str], *, context: Context = None) -> str:
         """Answer a question: a text, or labels of its options."""
         said = answer if isinstance(answer, str) else list(answer)
         self._answers.check_choice(id, said)
-        return await self._answers.give(id, "question", Answer(id=id, answer=said))
+        op = Answer(id=id, answer=said, context=dict(context or {}))
+        return await self._answers.give(id, "question", op)
 
-    async def answer_plan(self, id: str, approved: bool, feedback: str | None = None) -> str:
+    async def answer_plan(
+        self, id: str, approved: bool, feedback: str | None = None, *, context: Context = None
+    ) -> str:
         """Approve a plan, which goes on in the mode that follows, or ask for another one."""
         blueprint = self._engine.blueprint
         target = blueprint.mode(self.modes.current.transitions_to)
@@ -196,12 +214,14 @@ class Session:
             feedback=feedback,
             mode_id=target.id if approved else None,
             model_id=model_for(self._attachment, target) if approved else None,
+            context=dict(context or {}),
         )
         return await self._answers.give(id, "plan", op)
 
-    async def resume_tool(self, id: str, data: Any) -> str:
+    async def resume_tool(self, id: str, data: Any, *, context: Context = None) -> str:
         """Give a suspended tool what it waits for; it is run again with it."""
-        return await self._answers.give(id, "tool", ResumeTool(id=id, data=data))
+        op = ResumeTool(id=id, data=data, context=dict(context or {}))
+        return await self._answers.give(id, "tool", op)
 
     # --- waiting ---------------------------------------------------------------------------
 

@@ -11,7 +11,8 @@ from bridle.errors import ConfigError
 from bridle.journal.feed import Feed
 from bridle.runs.summary import RunSummary, summarise, summary_of
 from bridle.types.events import AnyEvent, DurableEvent, RunEnded
-from bridle.types.ops import Interrupt, Send
+from bridle.types.ids import run_of_steer
+from bridle.types.ops import Interrupt, Send, Steer
 
 if TYPE_CHECKING:
     from bridle.app.attachment import Attachment
@@ -70,8 +71,12 @@ class Runs:
         state = await self._journal.fold(self.thread_id)
         if state.run is not None:
             return state.run.run_id
-        waiting = [op.run_id for op in state.inputs.values() if isinstance(op, Send)]
-        return waiting[0] if waiting else None
+        for input_id, op in state.inputs.items():
+            if isinstance(op, Send):
+                return op.run_id
+            if isinstance(op, Steer):
+                return run_of_steer(input_id)
+        return None
 
     async def summary(self, run_id: str) -> RunSummary:
         """What a run has come to: from the fold in memory, or from the log of an older run."""

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from bridle.agent.turn import Turn
 from bridle.app.attachment import Engine
 from bridle.errors import ConfigError
-from bridle.journal.bus import Bus
-from bridle.journal.recorder import Journal, ThreadLog
 from bridle.journal.watch import Watcher
 from bridle.store.artefacts import FileArtefacts, MemoryArtefacts
 from bridle.store.owner import this_process
@@ -23,6 +21,9 @@ if TYPE_CHECKING:
     from bridle.agent.setup import Prepare
     from bridle.agent.step import NextDelay
     from bridle.app.blueprint import Blueprint
+    from bridle.app.locks import ThreadLocks
+    from bridle.app.workspaces import Workspaces
+    from bridle.journal.recorder import Journal, ThreadLog
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
     from bridle.ports.ids import NewId
@@ -47,15 +48,16 @@ def open_store(url: str, clock: Clock) -> tuple[Store, Artefacts]:
 def build_engine(
     *,
     blueprint: Blueprint,
-    store: Store,
     clock: Clock,
     new_id: NewId,
     prepare: Prepare,
     next_delay: NextDelay,
     tasks: TaskGroup,
+    journal: Journal,
+    workspaces: Workspaces,
+    locks: ThreadLocks,
 ) -> Engine:
     """Put journal, drains and dispatcher together."""
-    journal = Journal(store=store, bus=Bus(), redactor=blueprint.redactor)
 
     def make_turn(log: ThreadLog) -> Turn:
         return Turn(log=log, prepare=prepare, clock=clock, next_delay=next_delay)
@@ -71,4 +73,6 @@ def build_engine(
         clock=clock,
         tasks=tasks,
         blueprint=blueprint,
+        workspaces=workspaces,
+        locks=locks,
     )

@@ -14,14 +14,19 @@ def newest(messages: Sequence[Message], limit: int | None) -> Sequence[Message]:
     """The newest messages, at most `limit`, beginning with one of the user's.
 
     A call is never parted from its result. When no user message is among them, the request goes
-    back to the last one there is.
+    back to the last one there is. Pinned messages are never left out.
     """
     if limit is None or len(messages) <= limit:
         return messages
+    start = _begin(messages, limit)
+    return [*(message for message in messages[:start] if message.pinned), *messages[start:]]
+
+
+def _begin(messages: Sequence[Message], limit: int) -> int:
     for start in range(len(messages) - limit, len(messages)):
         if messages[start].role == "user":
-            return messages[start:]
+            return start
     for start in range(len(messages) - limit, -1, -1):
         if messages[start].role == "user":
-            return messages[start:]
-    return messages
+            return start
+    return 0

@@ -9,13 +9,14 @@ import msgspec
 
 from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.permissions.call import prepare
-from bridle.permissions.suggest import patterns_for
+from bridle.permissions.suggest import always_patterns
 from bridle.types.base import Fixed
 from bridle.types.content import ToolCall
 from bridle.types.events import (
     ApprovalRequired,
     Event,
     HookRan,
+    Noted,
     PermissionDecided,
     PermissionGranted,
     ToolCalled,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 Evaluate = Callable[[str, CallFacts, Policy, Grants, HookVerdict | None], Decision]
 Marks = Callable[[ToolCall, CallFacts], tuple[str, ...]]
 Card = Callable[[ToolCall, CallFacts, Decision, Policy], dict[str, Any]]
+
+TOLD = 200
 
 _MOST = HookVerdict(effect="allow")
 """The most that a hook can say for a call."""
@@ -107,9 +110,9 @@ class Decider(Fixed, frozen=True, kw_only=True):
         return msgspec.structs.replace(facts, hooks=names)
 
     def patterns(self, call: ToolCall, facts: CallFacts) -> tuple[str, ...]:
-        """The patterns that would match calls like this one."""
+        """What "always" grants by pattern for a call; its card says the same."""
         whole = msgspec.structs.replace(facts, args=facts.args or call.args)
-        return patterns_for(prepare(call.tool, whole, self.policy, Grants()))
+        return always_patterns(prepare(call.tool, whole, self.policy, Grants()))
 
     def judge(
         self, call: ToolCall, facts: CallFacts, hook: HookVerdict | None, terms: Terms
@@ -138,6 +141,8 @@ class Decider(Fixed, frozen=True, kw_only=True):
                 card=self.redactor.value(self.card(call, facts, decision, self.policy)),
             )
             return [recorded, asked]
+        if decision.effect == "notify":
+            return [recorded, told(run_id, call, facts, decision)]
         return [recorded]
 
 
@@ -154,6 +159,14 @@ def decided(run_id: str, call: ToolCall, decision: Decision) -> PermissionDecide
         reason=decision.reason,
         trace=decision.trace,
     )
+
+
+def told(run_id: str, call: ToolCall, facts: CallFacts, decision: Decision) -> Noted:
+    """What the user is told of a call that runs without being asked for."""
+    what = facts.command or ", ".join((*facts.paths, *facts.hosts))
+    about = f" ({what[:TOLD]})" if what else ""
+    text = f"{call.tool}{about} runs; {decision.rule} says to tell you."
+    return Noted(run_id=run_id, code="notify", text=text)
 
 
 def failure(run_id: str, call: ToolCall, text: str, *, kind: str) -> ToolReturned:

@@ -20,9 +20,19 @@ from bridle.types.content import File, Image, Part, Text, ToolCall, ToolResult
 from bridle.types.hooks import noted
 from bridle.types.ids import message_id
 from bridle.types.messages import Message
-from bridle.types.ops import Deliver
+from bridle.types.ops import (
+    Answer,
+    AnswerPlan,
+    Approve,
+    Decline,
+    Deliver,
+    ResumeTool,
+    Send,
+    Steer,
+)
 from bridle.types.output import OUTPUT, ROUND
 from bridle.types.permissions import Rule
+from bridle.types.plans import Plan
 from bridle.types.usage import Usage
 
 if TYPE_CHECKING:
@@ -89,6 +99,8 @@ class RunState(Moving):
     retold: int = 0
     """How often an answer of the wrong form was sent back."""
     trail: list[tuple[str, ...]] = msgspec.field(default_factory=list)
+    values: dict[str, Any] = msgspec.field(default_factory=dict)
+    """The request's context: what the run began with, then what steers and answers brought."""
     ended: ev.RunEnded | None = None
     satisfied: bool = False
     """Whether what `stop_when` looks for was found."""
@@ -114,6 +126,10 @@ class RunState(Moving):
 
 RULES_SETTING = "permissions"
 MAIL_KEPT = "mail_kept"
+PLAN_SETTING = "plan"
+
+TO_A_RUN = (Steer, Approve, Decline, Answer, AnswerPlan, ResumeTool)
+"""Ops that are said to a run in progress and may bring more context for it."""
 
 PASSING = ("budget_reserved", "budget_settled", "message_start", "permission_decided")
 """Events that matter to the fold only for the last messages: what they say of a request or of its
@@ -142,6 +158,7 @@ class ThreadState(Moving, weakref=True):
     """The model of each mode, where the user chose one for the thread."""
     subagent_models: dict[str, str] = msgspec.field(default_factory=dict)
     tasks: tuple[Task, ...] = ()
+    plan: Plan | None = None
     grants: list[ev.PermissionGranted] = msgspec.field(default_factory=list)
     usage: Usage = msgspec.field(default_factory=Usage)
     cost_usd: float = 0.0
@@ -149,8 +166,18 @@ class ThreadState(Moving, weakref=True):
     """What the user changed of the rules in this thread."""
     values: dict[str, Any] | None = None
     """The application's state, once it was changed."""
+    workspace: tuple[str, str] | None = None
+    """What the thread last heard of its workspace: ready and where, or error and why."""
+    files: dict[str, None] = msgspec.field(default_factory=dict)
+    """What the thread's calls changed, in order."""
     weight: int = 0
     """Characters of all messages: what the estimate of a request's size is made of."""
+
+    @property
+    def queued(self) -> int:
+        """How many runs wait behind the present one."""
+        waiting = sum(isinstance(op, Send) for op in self.inputs.values())
+        return waiting if self.run is not None else max(0, waiting - 1)
 
     def run_named(self, run_id: str) -> RunState | None:
         """The run in progress or the one before it, if that is its name."""
@@ -168,13 +195,17 @@ class ThreadState(Moving, weakref=True):
     def apply(self, event: ev.Event) -> None:
         """Take one more event into account."""
         self.seq = event.seq
-        for input_id in getattr(event, "consumes", ()):
-            self.inputs.pop(input_id, None)
-            if not is_kept(event):
-                self.mail.pop(input_id, None)
+        names = getattr(event, "consumes", ())
+        consumed = [self.inputs.pop(name, None) for name in names]
+        if not is_kept(event):
+            for name in names:
+                self.mail.pop(name, None)
         handler = _HANDLERS.get(type(event))
         if handler is not None:
             handler(self, event)
+        for op in consumed:
+            if self.run is not None and isinstance(op, TO_A_RUN):
+                self.run.values.update(op.context)
 
 
 def is_kept(event: ev.Event) -> bool:
@@ -203,6 +234,7 @@ def _run_started(state: ThreadState, event: ev.RunStarted) -> None:
         model_id=event.model_id,
         mode_id=event.mode_id,
         head=event.head,
+        values=dict(event.context),
     )
 
 
@@ -330,10 +362,24 @@ def _tasks_updated(state: ThreadState, event: ev.TasksUpdated) -> None:
 def _settings_changed(state: ThreadState, event: ev.SettingsChanged) -> None:
     if event.key == RULES_SETTING:
         state.rules = msgspec.convert(event.value, tuple[Rule, ...])
+    elif event.key == PLAN_SETTING:
+        state.plan = msgspec.convert(event.value, Plan | None)
 
 
 def _state_changed(state: ThreadState, event: ev.StateChanged) -> None:
     state.values = event.state
+
+
+def _workspace_changed(state: ThreadState, _event: ev.WorkspaceStatusChanged) -> None:
+    state.workspace = None  # ready and error say more
+
+
+def _workspace_ready(state: ThreadState, event: ev.WorkspaceReady) -> None:
+    state.workspace = ("ready", event.root)
+
+
+def _workspace_failed(state: ThreadState, event: ev.WorkspaceFailed) -> None:
+    state.workspace = ("error", event.error)
 
 
 def _noted(state: ThreadState, event: ev.Noted) -> None:
@@ -385,7 +431,6 @@ def _tell(state: ThreadState, run: RunState) -> None:
     name = message_id(run.run_id, run.steps, f"hooks.{state.seq}")
     parts = tuple(Text(text) for text in run.told)
     run.told = []
-    run.trail.clear()
     run.checks.clear()
     _add_message(state, Message(id=name, role="user", parts=parts))
 
@@ -442,6 +487,7 @@ def _tool_returned(state: ThreadState, event: ev.ToolReturned) -> None:
         run.trail.clear()  # to hear from others again and again is no loop
     if call.facts.category == "edit" and not event.is_error:
         run.files.update(dict.fromkeys(call.facts.paths))
+        state.files.update(dict.fromkeys(call.facts.paths))
     if len(run.calls) == len(run.asked) and not run.open_calls:
         _add_message(state, _results(run))
         _tell(state, run)
@@ -457,7 +503,7 @@ def _permission_granted(state: ThreadState, event: ev.PermissionGranted) -> None
 
 def _lease_taken(state: ThreadState, event: ev.LeaseTaken) -> None:
     """Grants last as long as the process that they were given in."""
-    state.grants = [grant for grant in state.grants if grant.owner == str(event.owner)]
+    state.grants = [grant for grant in state.grants if grant.owner == event.owner.key]
 
 
 def canonical(call: ToolCall) -> str:
@@ -570,4 +616,7 @@ _HANDLERS: dict[type[ev.Event], Callable[[ThreadState, Any], None]] = {
     ev.CheckEnded: _check_ended,
     ev.PermissionGranted: _permission_granted,
     ev.LeaseTaken: _lease_taken,
+    ev.WorkspaceStatusChanged: _workspace_changed,
+    ev.WorkspaceReady: _workspace_ready,
+    ev.WorkspaceFailed: _workspace_failed,
 }

@@ -102,5 +102,6 @@ def _none() -> Choice:
         "  store a key: bridle connect anthropic\n"
         "  use a server of yours: --model ollama/NAME (also vllm, lmstudio, any base_url)\n"
         '  a small model with no key: pip install "bridle[local]" && bridle models pull smollm2\n'
-        "  play a script: --model scripted/FILE"
+        "  play a script: --model scripted/FILE\n"
+        "  repair failing Python tests with no model at all: bridle fix"
     )

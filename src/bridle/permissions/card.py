@@ -6,16 +6,18 @@ Everything on it is shown to a person, so what could mislead the eye is written 
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from bridle.permissions.call import prepare
 from bridle.permissions.evaluate import evaluate
-from bridle.permissions.suggest import patterns_for
+from bridle.permissions.suggest import always_patterns
 from bridle.types.permissions import Grants
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bridle.permissions.call import Call
     from bridle.permissions.parts import Part
     from bridle.types.permissions import Decision, Policy
@@ -75,12 +77,8 @@ def card(
     policy: Policy,
     *,
     before: str | None = None,
-    cost_usd: float | None = None,
 ) -> Card:
-    """The card of a call.
-
-    `before` is what the file holds now, where the call changes one; `cost_usd` what it would cost.
-    """
+    """The card of a call; `before` is what the file holds now, where the call changes one."""
     call = prepare(tool, facts, policy, Grants())
     command = call.command
     reversible, undo = _undo(call)
@@ -95,7 +93,7 @@ def card(
         diff=_diff(call, before),
         files=_files(call),
         hosts=tuple(shown(host) for host in facts.hosts),
-        cost_usd=cost_usd,
+        cost_usd=facts.cost_usd,
         reversible=reversible,
         undo=undo,
         always=_always(call),
@@ -119,7 +117,8 @@ def _title(call: Call) -> str:
         return shown(f"{verb} {', '.join(call.facts.paths)}")[:120]
     if call.facts.hosts:
         return shown(f"reach {', '.join(call.facts.hosts)}")[:120]
-    return shown(f"call {call.tool}")
+    given = msgspec.json.encode(call.facts.args or {}).decode()
+    return shown(f"call {call.tool} {given}" if call.facts.args else f"call {call.tool}")[:120]
 
 
 def _commands(call: Call) -> tuple[str, ...]:
@@ -145,17 +144,28 @@ def _cut(text: str) -> str:
 def _diff(call: Call, before: str | None) -> str | None:
     import difflib
 
-    args = call.facts.args or {}
-    old, new = args.get("old"), args.get("new")
-    if not (isinstance(old, str) and isinstance(new, str)):
-        old, new = before or "", args.get("content")
-    if not isinstance(new, str) or call.command is not None:
+    if call.command is not None:
         return None
-    lines = list(
-        difflib.unified_diff(old.splitlines(), new.splitlines(), "before", "after", lineterm="")
-    )[2:]
+    lines: list[str] = []
+    for old, new in _changes(call.facts.args or {}, before):
+        sides = old.splitlines(), new.splitlines()
+        lines += list(difflib.unified_diff(*sides, "before", "after", lineterm=""))[2:]
+    if not lines:
+        return None
     more = [f"… {len(lines) - _MAX_LINES} more lines"] if len(lines) > _MAX_LINES else []
     return "\n".join([*(shown(line) for line in lines[:_MAX_LINES]), *more])
+
+
+def _changes(args: dict[str, Any], before: str | None) -> Iterator[tuple[str, str]]:
+    """What would become what: one edit, several, or a whole file."""
+    edits = args.get("edits")
+    for edit in edits if isinstance(edits, list) else [args]:
+        old, new = (edit.get("old"), edit.get("new")) if isinstance(edit, dict) else (None, None)
+        if isinstance(old, str) and isinstance(new, str):
+            yield old, new
+    content = args.get("content")
+    if isinstance(content, str):
+        yield before or "", content
 
 
 def _undo(call: Call) -> tuple[bool, str]:
@@ -175,12 +185,10 @@ def _undo(call: Call) -> tuple[bool, str]:
 def _always(call: Call) -> tuple[Always, ...]:
     """The scopes that would really allow this call the next time, each with what it matches."""
     found: list[Always] = []
-    for exact in (True, False):
-        patterns = patterns_for(call, exact=exact)
-        already = any(entry.grants == patterns for entry in found)
-        if patterns and patterns != (call.tool,) and not already:
-            matches = ", ".join(shown(pattern) for pattern in patterns)
-            found.append(Always("pattern", patterns, matches))
+    patterns = always_patterns(call)
+    if patterns and patterns != (call.tool,):
+        matches = ", ".join(shown(pattern) for pattern in patterns)
+        found.append(Always("pattern", patterns, matches))
     found.append(Always("tool", (call.tool,), f"every call of {call.tool}"))
     found.append(
         Always("category", (call.category,), f"every call of a tool that may {call.category}")

@@ -69,7 +69,8 @@ def _by_profile(call: Call) -> Iterator[Finding]:
         return
     reads = call.facts.read_only and call.category == "other"
     if EFFECTS["deny"][call.category] == "deny" and not reads:
-        yield Finding("deny", "deny", "profile:deny", "profile", why="nothing but reads")
+        source, why = call.policy.profile_source, "nothing but reads"
+        yield Finding("deny", "deny", "profile:deny", "profile", source, why)
 
 
 def argument_matches(call: Call, pattern: Pattern, *, every: bool) -> bool:

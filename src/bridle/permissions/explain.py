@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -39,6 +40,8 @@ class Flip(msgspec.Struct, frozen=True, omit_defaults=True):
     gives: str
     remove: tuple[str, ...] = ()
     add: tuple[Rule, ...] = ()
+    writable: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
 
 
 def describe(policy: Policy) -> tuple[Line, ...]:
@@ -60,7 +63,8 @@ def _lines(policy: Policy) -> Iterator[Line]:
             yield _line("category" if rule.by_category else "pattern", rule)
     for category in CATEGORIES:
         effect = EFFECTS[policy.profile][category]
-        yield Line("profile", effect, f"category {category}", f"profile:{policy.profile}")
+        what, name = f"category {category}", f"profile:{policy.profile}"
+        yield Line("profile", effect, what, name, None, policy.profile_source)
     yield Line("ask", "ask" if policy.answerable else "deny", "everything else")
     if policy.within is not None:
         for line in _lines(policy.within):
@@ -137,7 +141,7 @@ def flip(
         wanted, changes = {"deny"}, _denying(tool, facts, policy)
     else:
         wanted, changes = {"allow", "notify"}, _allowing(tool, facts, policy, grants, hook)
-    for change in changes:
+    for change in _opening(decision, tool, facts, policy, list(changes)):
         found = evaluate(tool, facts, _apply(policy, change), grants, hook)
         if found.effect in wanted:
             return msgspec.structs.replace(change, gives=found.effect)
@@ -146,7 +150,28 @@ def flip(
 
 def _apply(policy: Policy, change: Flip) -> Policy:
     kept = tuple(rule for rule in policy.rules if rule.id not in change.remove)
-    return msgspec.structs.replace(policy, rules=(*kept, *change.add))
+    return msgspec.structs.replace(
+        policy,
+        rules=(*kept, *change.add),
+        writable=(*policy.writable, *change.writable),
+        readable=(*policy.readable, *change.readable),
+    )
+
+
+def _opening(
+    decision: Decision, tool: str, facts: CallFacts, policy: Policy, changes: list[Flip]
+) -> Iterator[Flip]:
+    """What is outside of the workspace is opened as a place, never by a rule about calls."""
+    yield from changes
+    if decision.rule != "safety:escape" or not facts.paths:
+        return
+    call = prepare(tool, facts, policy, Grants())
+    places = tuple(dict.fromkeys(posixpath.dirname(call.path(path)) for path in facts.paths))
+    field = "writable" if call.writes() else "readable"
+    said = f"add to {field}: {', '.join(places)}"
+    for change in (Flip("", ""), *changes):
+        both = f"{said}; {change.change}" if change.change else said
+        yield msgspec.structs.replace(change, change=both, **{field: places})
 
 
 def _denying(tool: str, facts: CallFacts, policy: Policy) -> Iterator[Flip]:

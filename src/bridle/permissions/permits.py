@@ -13,7 +13,7 @@ from bridle.permissions.hosts import host_allowed
 from bridle.permissions.paths import glob_matches, inside
 from bridle.permissions.patterns import WRITE_TOOLS, Pattern, canonical, parse
 from bridle.permissions.profiles import EFFECTS
-from bridle.types.permissions import Rule
+from bridle.types.permissions import Rule, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,13 +118,19 @@ def _by_profile(call: Call, category: Category) -> Finding | None:
     if effect == "allow" and facts.hosts and category != "mcp" and not listed:
         return None
     if effect == "allow":
-        return Finding("allow", "category", f"profile:{policy.profile}", "profile", why=category)
+        return _profile(call, "allow", "category", category)
     return None
 
 
 def _default(call: Call) -> Finding:
     why = f"{call.policy.profile} asks for {call.category}"
-    return Finding("ask", "default", f"profile:{call.policy.profile}", "profile", why=why)
+    return _profile(call, "ask", "default", why)
+
+
+def _profile(call: Call, effect: Verdict, stage: str, why: str) -> Finding:
+    policy = call.policy
+    rule = f"profile:{policy.profile}"
+    return Finding(effect, stage, rule, "profile", policy.profile_source, why)
 
 
 def _part(call: Call, shell: Shell, part: Part) -> Finding | None:

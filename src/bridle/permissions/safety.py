@@ -113,7 +113,9 @@ def _path(call: Call, path: str) -> Iterator[Finding]:
 
 
 def _named(call: Call, path: str) -> bool:
-    """Did somebody name this place outside of the workspace in a rule?"""
+    """Did a rule name this temporary place? No rule opens any other; `writable` does."""
+    if not any(paths.inside(path, place) for place in paths.TEMPORARY):
+        return False
     for rule, pattern in call.rules:
         if rule.effect == "deny" or not concerns(pattern, call, denying=False):
             continue
@@ -175,18 +177,8 @@ def _written(call: Call, shell: Shell, part: Part) -> Iterator[Finding]:
     if any(_secret(call, path) for path in place.paths):
         yield _deny("secret", "a secret of the user or of the harness", place.text)
     elif call.policy.root is not None and not any(
-        shell.inside(path, writing=True) or _named_write(call, path) for path in place.paths
+        shell.inside(path, writing=True) for path in place.paths
     ):
         yield _deny("escape", "it would write outside of the workspace", place.text)
     elif any(paths.is_protected(path) for path in place.paths):
         yield _ask(place.text)
-
-
-def _named_write(call: Call, path: str) -> bool:
-    return any(
-        rule.effect != "deny"
-        and {"write_file", "edit_file"} & set(pattern.tools)
-        and pattern.argument.startswith(("/", "~/"))
-        and paths.glob_matches(pattern.argument, path, root=call.policy.root, home=call.policy.home)
-        for rule, pattern in call.rules
-    )

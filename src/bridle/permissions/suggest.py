@@ -43,6 +43,11 @@ def patterns_for(call: Call, *, exact: bool = False) -> tuple[str, ...]:
     return (call.tool,)
 
 
+def always_patterns(call: Call) -> tuple[str, ...]:
+    """What "always" grants by pattern: more of the same, else exactly this."""
+    return patterns_for(call) or patterns_for(call, exact=True)
+
+
 def _path_pattern(call: Call, text: str, *, exact: bool) -> str:
     path = call.path(text)
     root = call.policy.root

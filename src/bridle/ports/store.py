@@ -15,6 +15,7 @@ from bridle.types.ledger import Account
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from bridle.types.messages import Message
     from bridle.types.runs import PendingRow, RunPlace, RunRow
     from bridle.types.threads import Lease, Owner, Thread
 
@@ -111,6 +112,10 @@ class Store(Protocol):
         self, *, resource_id: str | None = None, hidden: bool = False
     ) -> list[Thread]:
         """List threads, newest first."""
+        ...
+
+    async def first_messages(self, thread_ids: Collection[str]) -> dict[str, Message]:
+        """Read the user's first message of many threads at once; those without are left out."""
         ...
 
     async def children(self, thread_id: str) -> list[str]:

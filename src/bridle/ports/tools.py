@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bridle.types.limits import Limits
     from bridle.types.messages import Message
     from bridle.types.ops import Send
+    from bridle.types.plans import Plan
     from bridle.types.tasks import Task
     from bridle.types.threads import Thread
 
@@ -144,6 +145,7 @@ class CallScope(Fixed, frozen=True, kw_only=True):
     deps: Any = None
     resumed: Any = None
     tasks: tuple[Task, ...] = ()
+    plan: Plan | None = None
     subagent_models: Mapping[str, str] = msgspec.field(default_factory=dict)
     values: dict[str, Any] = msgspec.field(default_factory=dict)
     standing: Standing | None = None

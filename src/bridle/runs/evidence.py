@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from bridle.runs.tree import Family
 
+SAID_LINES = 12
+
 
 class Asked(Fact, frozen=True, kw_only=True):
     """Something that a person said."""
@@ -55,13 +57,14 @@ class Change(Fact, frozen=True, kw_only=True):
 
 
 class Checked(Fact, frozen=True, kw_only=True):
-    """A check of the result."""
+    """A check of the result, and the end of what a failed one said."""
 
     id: str
     name: str
     passed: bool
     exit_code: int | None
     duration_ms: int
+    said: str = ""
 
 
 class Evidence(Fact, frozen=True, kw_only=True):
@@ -132,6 +135,7 @@ def evidence(
                 passed=event.passed,
                 exit_code=event.exit_code,
                 duration_ms=event.duration_ms,
+                said="" if event.passed else last_lines(event.output),
             )
             for event in whole.events
             if isinstance(event, ev.CheckEnded)
@@ -228,3 +232,8 @@ def _touched(everyone: Sequence[Family]) -> dict[str, list[Change]]:
                 files = [Change(path=path, status="modified") for path in event.facts.paths]
                 found[event.call_id] = files
     return found
+
+
+def last_lines(text: str) -> str:
+    """The end of an output, where programs say what failed."""
+    return "\n".join([line for line in text.splitlines() if line.strip()][-SAID_LINES:])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bridle.runs.evidence import Decided, Evidence
+    from bridle.runs.evidence import Checked, Decided, Evidence
 
 STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;"
@@ -37,7 +37,7 @@ def _lines(found: Evidence) -> Iterator[str]:
     if found.changes_from == "calls" and found.changed:
         yield "  (as the calls say; no saved trees could be compared)"
     yield from (f"  not covered: {line}" for line in found.uncovered)
-    yield from _section("checked", [f"{mark(row.passed):<9}{row.name}" for row in found.checked])
+    yield from _section("checked", [_check(row) for row in found.checked])
     yield from _section("spent", spent(found))
     yield from _section("record", record(found))
 
@@ -66,6 +66,10 @@ def _decision(row: Decided) -> str:
     return (
         f"{number:>5} {row.effect + answer:<14} {row.outcome:<8} {row.call}  by {row.rule}{place}"
     )
+
+
+def _check(row: Checked) -> str:
+    return f"{mark(row.passed):<9}{row.name}" + (f"\n{row.said}" if row.said else "")
 
 
 def mark(passed: bool) -> str:
@@ -128,8 +132,11 @@ def as_html(found: Evidence) -> str:
         ),
         "<h2>Checked</h2>",
         _table(
-            ("check", "result", "exit code", "ms"),
-            [(r.name, mark(r.passed), str(r.exit_code), str(r.duration_ms)) for r in found.checked],
+            ("check", "result", "exit code", "ms", "said"),
+            [
+                (r.name, mark(r.passed), str(r.exit_code), str(r.duration_ms), r.said)
+                for r in found.checked
+            ],
         ),
         "<h2>Spent</h2>",
         _list(spent(found)),

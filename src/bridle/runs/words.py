@@ -97,6 +97,9 @@ def _rest(event: ev.Event) -> str:
             return f"{event.agent_type}: {event.tool}"
         case ev.SubagentToolEnded():
             return f"{event.agent_type}: {event.tool} {short(event.result)}"
+        case ev.HookRan():
+            why = f": {short(event.reason)}" if event.reason else ""
+            return f"{event.hook} {event.outcome}{why}"
         case ev.CheckpointTaken():
             return event.problem or f"{event.before[:12]} → {event.after[:12]}"
         case ev.ModelRetried() | ev.BudgetExhausted():

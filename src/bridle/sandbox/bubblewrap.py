@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from bridle.ports.sandbox import SandboxKind, SandboxPolicy
+    from bridle.sandbox.hosts import Hosts
     from bridle.sandbox.mounts import Mount
 
 NAMESPACES = (
@@ -38,6 +39,8 @@ class Bubblewrap(Fixed, frozen=True, kw_only=True):
     program: str = "bwrap"
     more: tuple[str, ...] = ()
     kind: SandboxKind = "bubblewrap"
+    hosts: Hosts | None = None
+    """Decides over hosts instead of the policy's list, where that may grow while a command runs."""
 
     @asynccontextmanager
     async def enter(
@@ -50,8 +53,10 @@ class Bubblewrap(Fixed, frozen=True, kw_only=True):
                 yield self.launch(argv, cwd=cwd, env=env, fds=fds)
                 return
             from bridle.sandbox import proxy
+            from bridle.sandbox.hosts import AllowedHosts
 
-            async with proxy.serving(self.policy.allowed_hosts) as way:
+            hosts = self.hosts or AllowedHosts(self.policy.allowed_hosts)
+            async with proxy.serving(hosts) as way:
                 fds.append(way.descriptor)
                 argv = proxy.behind(argv, descriptor=4)
                 yield self.launch(argv, cwd=cwd, env={**(env or {}), **proxy.VARIABLES}, fds=fds)

@@ -123,6 +123,11 @@ class Checkpoints:
         found += [path for path in others.split(b"\0") if path and self._size(path) is None]
         return tuple(os.fsdecode(path).removeprefix(self.scope) for path in sorted(found)[:limit])
 
+    async def changed_ignored(self, since: float, limit: int = 50) -> tuple[str, ...]:
+        """What snapshots do not hold and was changed since a moment, as far as can be seen."""
+        names = await self.uncovered()
+        return await anyio.to_thread.run_sync(_changed_since, self.root, names, since, limit)
+
     async def _changed(self) -> list[bytes]:
         """Paths that differ from the private index, without what is not covered."""
         _, listing = await self.repository.git(
@@ -208,3 +213,27 @@ class Checkpoints:
 
     def _scoped(self) -> tuple[str, ...]:
         return ("--", self.scope) if self.scope else ()
+
+
+MOST_LOOKED_AT = 20_000
+
+
+def _changed_since(root: str, names: tuple[str, ...], since: float, limit: int) -> tuple[str, ...]:
+    """Those of the files and directories that changed, or hold something that did."""
+    found: list[str] = []
+    left = MOST_LOOKED_AT
+    for name in names:
+        stack = [os.path.join(root, name)]
+        while stack and left > 0 and len(found) < limit:
+            path = stack.pop()
+            left -= 1
+            try:
+                status = os.lstat(path)
+                if max(status.st_mtime, status.st_ctime) >= since:
+                    found.append(name)
+                    break
+                if stat.S_ISDIR(status.st_mode):
+                    stack += [entry.path for entry in os.scandir(path)]
+            except OSError:
+                continue
+    return tuple(found)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from typing import Protocol
 
 from bridle.errors import ConfigError
 from bridle.types.base import Fixed
@@ -101,6 +102,18 @@ class Pattern(Fixed, frozen=True):
         if self.below:
             return target.host.endswith("." + self.host)
         return target.host == self.host
+
+
+class Hosts(Protocol):
+    """What may be reached: asked for a name, then for an address that it led to."""
+
+    def permits(self, target: Target) -> bool:
+        """Whether a connection to this host may be asked for at all."""
+        ...
+
+    def permits_address(self, target: Target, address: Address) -> bool:
+        """Whether it may go to this address."""
+        ...
 
 
 class AllowedHosts:

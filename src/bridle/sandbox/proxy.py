@@ -20,14 +20,14 @@ import anyio
 
 from bridle.sandbox import wire
 from bridle.sandbox.groups import only
-from bridle.sandbox.hosts import AllowedHosts, Target, parse_authority
+from bridle.sandbox.hosts import Target, parse_authority
 from bridle.types.base import Fixed, Moving
 from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from bridle.sandbox.hosts import Address
+    from bridle.sandbox.hosts import Address, Hosts
 
 PORT = 3128
 URL = f"http://127.0.0.1:{PORT}"
@@ -83,11 +83,8 @@ class Way(Moving):
 
 
 @asynccontextmanager
-async def serving(
-    allowed: tuple[str, ...], *, resolve: Resolve = resolve_name
-) -> AsyncIterator[Way]:
+async def serving(hosts: Hosts, *, resolve: Resolve = resolve_name) -> AsyncIterator[Way]:
     """Serve the proxy of one command as long as the block lasts."""
-    hosts = AllowedHosts(allowed)
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.setblocking(False)
@@ -109,20 +106,25 @@ async def _listen(ours: socket.socket, gatekeeper: Gatekeeper) -> None:
     _data, fds, _flags, _address = socket.recv_fds(ours, 1, 1)
     if not fds:
         return
-    slots = anyio.Semaphore(MAX_CONNECTIONS)
     with socket.socket(fileno=fds[0]) as ear:
-        ear.setblocking(False)
-        async with anyio.create_task_group() as tasks:
-            while True:
-                await slots.acquire()
-                connection = await wire.accept(ear)
-                tasks.start_soon(gatekeeper.serve, connection, slots)
+        await serve(ear, gatekeeper)
+
+
+async def serve(ear: socket.socket, gatekeeper: Gatekeeper) -> None:
+    """Serve what connects to a listening socket, for ever."""
+    ear.setblocking(False)
+    slots = anyio.Semaphore(MAX_CONNECTIONS)
+    async with anyio.create_task_group() as tasks:
+        while True:
+            await slots.acquire()
+            connection = await wire.accept(ear)
+            tasks.start_soon(gatekeeper.serve, connection, slots)
 
 
 class Gatekeeper(Fixed, frozen=True):
     """Decides over connections and carries the permitted ones."""
 
-    hosts: AllowedHosts
+    hosts: Hosts
     resolve: Resolve
     refused: list[str]
 

@@ -106,6 +106,7 @@ def _policy(spec: HarnessSpec, root: str | None, at: Callable[[str], str | None]
     )
     return Policy(
         profile=execution.approval_profile,
+        profile_source=_profile_source(execution.approval_profile, at),
         rules=rules,
         removed=_removed(spec),
         root=root,
@@ -125,6 +126,12 @@ def _scope(spec: HarnessSpec) -> tuple[Scope, ...]:
         return ()
     removed = {canonical(glob): "tools.disabled lists it" for glob in section.disabled}
     return (Scope(layer="spec", tools=enabled_tools(section.enabled), removed=removed),)
+
+
+def _profile_source(profile: str, at: Callable[[str], str | None]) -> str | None:
+    """Where the profile is written; None where nobody wrote one."""
+    written, section = at("execution_policy.approval_profile"), at("execution_policy")
+    return written if profile != "balanced" or written != section else None
 
 
 def _removed(spec: HarnessSpec) -> dict[str, str]:

@@ -29,7 +29,6 @@ PLANNED = frozenset(
         "context.pins",
         "observability.events",
         "observability.traces",
-        "observability.redact",
     ]
 )
 

@@ -74,6 +74,7 @@ class Tool(Fixed, frozen=True, kw_only=True):
     cwd: Callable[[dict[str, Any]], str | None] | None = None
     fills: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     """Completes the arguments before they are decided on: the call runs with what was decided."""
+    cost: Of[float | None] = None
     asks_user: bool = False
     delegates: bool = False
 
@@ -121,6 +122,7 @@ class Tool(Fixed, frozen=True, kw_only=True):
             hosts=self.hosts(args) if self.hosts else (),
             command=self.command(args) if self.command else None,
             cwd=self.cwd(args) if self.cwd else None,
+            cost_usd=_value(self.cost, args),
             asks_user=self.asks_user,
             delegates=self.delegates,
         )
@@ -154,6 +156,7 @@ def tool(
     hosts: Callable[[dict[str, Any]], tuple[str, ...]] | None = None,
     command: Callable[[dict[str, Any]], str | None] | None = None,
     cwd: Callable[[dict[str, Any]], str | None] | None = None,
+    cost: Of[float | None] = None,
     fills: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     asks_user: bool = False,
     delegates: bool = False,

@@ -39,6 +39,11 @@ def derive_id(prefix: str, source: str) -> str:
     return f"{prefix}_{time_part}{body}"
 
 
+def run_of_steer(input_id: str) -> str:
+    """The run that a steer starts where there is none to steer."""
+    return derive_id("run", input_id)
+
+
 def call_id(run_id: str, step: int, index: int) -> str:
     """Name a tool call by its place in the run; the provider's id is kept beside it."""
     return f"{run_id}.{step}.{index}"

@@ -19,6 +19,10 @@ StopReason = Literal[
 ]
 
 
+PINNED = "pin_"
+"""How the ids of pinned messages begin; a copy of one is pinned too."""
+
+
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """One message of a thread; assistant messages carry the model that wrote them."""
 
@@ -27,6 +31,11 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...]
     model: str | None = None
     stop: StopReason | None = None
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the message stays in every request, whatever else of the history is left out."""
+        return self.id.startswith(PINNED)
 
     @property
     def text(self) -> str:

@@ -44,6 +44,7 @@ class Approve(msgspec.Struct, frozen=True, kw_only=True, tag="approve", omit_def
     id: str
     args: dict[str, Any] | None = None
     always: str | None = None
+    context: dict[str, Any] = {}
 
 
 class Decline(msgspec.Struct, frozen=True, kw_only=True, tag="decline", omit_defaults=True):
@@ -51,13 +52,15 @@ class Decline(msgspec.Struct, frozen=True, kw_only=True, tag="decline", omit_def
 
     id: str
     reason: str | None = None
+    context: dict[str, Any] = {}
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
+class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer", omit_defaults=True):
     """What the user said to a question: a text, or the chosen labels."""
 
     id: str
     answer: str | list[str]
+    context: dict[str, Any] = {}
 
 
 class AnswerPlan(msgspec.Struct, frozen=True, kw_only=True, tag="answer_plan", omit_defaults=True):
@@ -68,13 +71,21 @@ class AnswerPlan(msgspec.Struct, frozen=True, kw_only=True, tag="answer_plan", o
     feedback: str | None = None
     mode_id: str | None = None
     model_id: str | None = None
+    context: dict[str, Any] = {}
 
 
-class ResumeTool(msgspec.Struct, frozen=True, kw_only=True, tag="resume_tool"):
+class ResumeTool(msgspec.Struct, frozen=True, kw_only=True, tag="resume_tool", omit_defaults=True):
     """What a suspended tool waited for; it is run again with it."""
 
     id: str
     data: Any
+    context: dict[str, Any] = {}
+
+
+class Pin(msgspec.Struct, frozen=True, kw_only=True, tag="pin"):
+    """Say something that every request from now on holds, word for word; it starts no run."""
+
+    text: str
 
 
 class SwitchMode(msgspec.Struct, frozen=True, kw_only=True, tag="switch_mode", omit_defaults=True):
@@ -138,6 +149,7 @@ Op = (
     | Answer
     | AnswerPlan
     | ResumeTool
+    | Pin
     | SwitchMode
     | SwitchModel
     | Grant

@@ -79,7 +79,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that decides calls, compiled; the same value is explained, enforced and recorded.
 
-    `removed` are tools that are not in scope, each with the reason; `scope` says the same by
+    `profile_source` is where the profile was chosen, None for the default. `removed` are tools
+    that are not in scope, each with the reason; `scope` says the same by
     layer. `root` is the workspace, `readable` and `writable` are directories beside it, `home` and
     `state_dir` are where secrets are looked for, `secrets` are further globs of them. `hosts` are
     the only ones that may be reached, None for all. `only_commands`, where given, are the shell
@@ -88,6 +89,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     profile: Profile = "balanced"
+    profile_source: str | None = None
     rules: tuple[Rule, ...] = ()
     removed: dict[str, str] = {}
     root: str | None = None

@@ -36,6 +36,11 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     started: str
 
+    @property
+    def key(self) -> str:
+        """What tells this process from every other, also from one that gets its number later."""
+        return f"{self.host}/{self.boot}/{self.pid}/{self.started}"
+
     def __str__(self) -> str:
         return f"pid {self.pid} on {self.host}"
 

@@ -30,9 +30,10 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     What a tool does not say is taken as unsafe. `args` is set when they differ from what the model
     wrote. `paths` and `hosts` are what the call touches, as far as the tool can tell; paths are
-    resolved by whoever makes the facts. `cwd` is a working directory that the model asked for.
-    `hooks` are asked before it is decided. `problem` is set when the call cannot run at all, with
-    its `problem_kind`. `classified` is what a classifier said of a call that would be asked for.
+    resolved by whoever makes the facts. `cwd` is a working directory that the model asked for,
+    `cost_usd` what the call costs beside the model's tokens. `hooks` are asked before it is
+    decided. `problem` is set when the call cannot run at all, with its `problem_kind`.
+    `classified` is what a classifier said of a call that would be asked for.
     """
 
     args: dict[str, Any] | None = None
@@ -48,6 +49,7 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cwd: str | None = None
     asks_user: bool = False
     delegates: bool = False
+    cost_usd: float | None = None
     hooks: tuple[str, ...] = ()
     problem: str | None = None
     problem_kind: str = "invalid_arguments"

@@ -13,15 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bridle.app.attachment import Attachment
-    from bridle.sandbox.checkpoints import Checkpoints
 
 
 class SessionCheckpoints:
     """List, undo and restore."""
 
-    def __init__(self, attachment: Attachment, checkpoints: Checkpoints | None) -> None:
+    def __init__(self, attachment: Attachment) -> None:
         self._attachment = attachment
-        self._checkpoints = checkpoints
 
     async def list(self) -> tuple[CheckpointTaken, ...]:
         """The checkpoints of the thread, oldest first."""
@@ -33,7 +31,8 @@ class SessionCheckpoints:
 
         `edited` are those that its edits named; what its commands changed is found by snapshots.
         """
-        checkpoints = self._checkpoints
+        found_place = self._attachment.furnished
+        checkpoints = found_place.checkpoints if found_place is not None else None
         if checkpoints is None:
             return tuple(edited)
         found = dict.fromkeys(edited)
@@ -60,26 +59,23 @@ class SessionCheckpoints:
 
     async def undo(self, run_id: str | None = None) -> Undone:
         """Take back a run, the thread's last one by default: its files and its conversation."""
-        return await self._undo().undo(run_id or await self._last_run())
+        undo = self._undo()
+        return await undo.undo(run_id or await undo.latest(self._attachment.thread.id))
 
     async def redo(self, run_id: str | None = None) -> Undone:
-        """Do again what was undone."""
-        return await self._undo().redo(run_id or await self._last_run())
+        """Do again what was undone last."""
+        undo = self._undo()
+        return await undo.redo(run_id or await undo.latest(self._attachment.thread.id, redo=True))
 
     async def restore(self, seq: int) -> Undone:
         """Go back to an event of the thread."""
         return await self._undo().restore(self._attachment.thread.id, seq)
 
     def _undo(self) -> Undo:
-        if self._checkpoints is None:
+        found = self._attachment.furnished
+        if found is None or found.checkpoints is None:
             raise ConfigError("There is no workspace, so there are no files to put back.")
-        return Undo(journal=self._attachment.journal, checkpoints=self._checkpoints)
-
-    async def _last_run(self) -> str:
-        rows = await self._attachment.journal.store.runs(thread_id=self._attachment.thread.id)
-        if not rows:
-            raise ConfigError("The thread has no runs.")
-        return rows[0].run_id
+        return Undo(journal=self._attachment.journal, checkpoints=found.checkpoints)
 
 
 def _relative(path: str, root: str) -> str:

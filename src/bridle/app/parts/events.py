@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from bridle.app.coalesce import DisplayScheduler
@@ -14,8 +15,36 @@ if TYPE_CHECKING:
 
     from bridle.app.attachment import Attachment
     from bridle.app.display import DisplaySnapshot, DisplayState
-    from bridle.journal.bus import Listener
+    from bridle.journal.bus import Bus, Listener
     from bridle.types.events import AnyEvent
+
+
+log = logging.getLogger("bridle.session")
+
+
+class _Listening:
+    """One listener and the thread that it hears now."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._thread_id: str | None = None
+        self.stop: Callable[[], None] = lambda: None
+
+    def tell(self, event: AnyEvent) -> None:
+        """Tell what happened before the move."""
+        try:
+            self._listener(event)
+        except Exception:  # a listener must not hurt the session or the other listeners
+            log.exception("A subscriber failed on %s", event.type)
+
+    def move(self, bus: Bus, thread_id: str | None) -> None:
+        """Hear another thread, or none."""
+        if thread_id == self._thread_id:
+            return
+        self.stop()
+        self._thread_id, self.stop = thread_id, lambda: None
+        if thread_id is not None:
+            self.stop = bus.subscribe(self._listener, thread_id=thread_id)
 
 
 class SessionEvents:
@@ -25,14 +54,30 @@ class SessionEvents:
         self._attachment = attachment
         self._display = display
         self._tasks = tasks
+        self._listeners: dict[int, _Listening] = {}
+        attachment.moved.append(self._follow)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` with every event from now on; returns how to stop.
 
-        A listener that raises hurts neither the run nor the others.
+        It follows the session from thread to thread. A listener that raises hurts neither the run
+        nor the others.
         """
-        bus = self._attachment.journal.bus
-        return bus.subscribe(listener, thread_id=self._attachment.thread.id)
+        listening = _Listening(listener)
+        self._listeners[id(listening)] = listening
+        listening.move(self._attachment.journal.bus, self._attachment.thread_id)
+
+        def stop() -> None:
+            self._listeners.pop(id(listening), None)
+            listening.stop()
+
+        return stop
+
+    def _follow(self, created: AnyEvent | None) -> None:
+        for listening in list(self._listeners.values()):
+            listening.move(self._attachment.journal.bus, self._attachment.thread_id)
+            if created is not None:
+                listening.tell(created)
 
     async def replay(self, after: int = 0) -> AsyncIterator[AnyEvent]:
         """Yield the thread's history after a seq, then what happens; no gap, no duplicate."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bridle.app.parts.modes import model_for
 from bridle.errors import ConfigError, suggest
 from bridle.models.listing import AuthRow, ModelRow, auth_status, available
@@ -42,6 +44,7 @@ class SessionModels:
             raise ConfigError(suggest(scope, ("thread", "session"), what="scope"))
         blueprint = self._attachment.engine.blueprint
         target = blueprint.mode(mode) if mode is not None else self._mode()
+        blueprint.check_model(id)
         if scope == "session":
             self._attachment.session_models[target.id] = id
         else:
@@ -51,20 +54,30 @@ class SessionModels:
     async def available(self) -> list[ModelRow]:
         """The models that can be used, with price, key and use count."""
         blueprint = self._attachment.engine.blueprint
-        return available(blueprint.registry(), use_counts=blueprint.use_counts)
+        counts = blueprint.use_counts
+        rows = available(blueprint.registry(), use_counts=counts() if callable(counts) else counts)
+        if blueprint.model_auth is None:
+            return rows
+        allowed = {row.provider: row.ok for row in await self._auth()}
+        return [
+            msgspec.structs.replace(row, key_present=allowed.get(row.provider, row.key_present))
+            for row in rows
+        ]
 
     async def auth_status(self) -> AuthRow:
         """Whether the present model's provider has a key, and where it comes from."""
         current = self.current
         if current is None:
             raise ConfigError("No model is chosen.")
-        blueprint = self._attachment.engine.blueprint
         provider = current.partition("/")[0]
-        rows = await auth_status(blueprint.registry(), blueprint.model_auth)
-        found = [row for row in rows if row.provider == provider]
+        found = [row for row in await self._auth() if row.provider == provider]
         if not found:
             raise ConfigError(f"Nothing is known of the provider {provider!r}.")
         return found[0]
+
+    async def _auth(self) -> list[AuthRow]:
+        blueprint = self._attachment.engine.blueprint
+        return await auth_status(blueprint.registry(), blueprint.model_auth)
 
     def _mode(self) -> Mode:
         return self._attachment.engine.blueprint.mode(self._attachment.state.mode_id)

@@ -29,7 +29,7 @@ class SessionPermissions:
     @property
     def rules(self) -> tuple[Rule, ...]:
         """The rules in force, the user's own changes first."""
-        return (*self._attachment.state.rules, *self._attachment.engine.blueprint.policy.rules)
+        return (*self._attachment.state.rules, *self._attachment.blueprint.policy.rules)
 
     @property
     def grants(self) -> dict[str, list[str]]:
@@ -76,14 +76,14 @@ class SessionPermissions:
 
     def category_of(self, tool: str) -> str | None:
         """The category of a tool, None when there is no such tool."""
-        blueprint = self._attachment.engine.blueprint
+        blueprint = self._attachment.blueprint
         toolset = blueprint.toolset(self._attachment.state)
         return toolset.category(tool)
 
     def explain(self, tool: str, args: dict[str, Any]) -> Decision:
         """What would be decided about a call, by which rule, and everything that was asked."""
         state = self._attachment.state
-        blueprint = self._attachment.engine.blueprint
+        blueprint = self._attachment.blueprint
         facts = blueprint.toolset(state).describe(ToolCall(id="", tool=tool, args=args))
         if facts.problem is not None:
             raise UserError(facts.problem)

@@ -15,15 +15,26 @@ from bridle.types.events import StateChanged
 
 if TYPE_CHECKING:
     from bridle.app.attachment import Attachment
+    from bridle.app.json_schema import JsonSchema
 
 
 class StateShape:
-    """A state class and its initial value; msgspec structs, dataclasses and pydantic models."""
+    """A state class and its initial value: msgspec structs, dataclasses, pydantic models.
+
+    A mapping is a JSON Schema; the state is then a mapping too, and begins with its defaults.
+    """
 
     def __init__(self, given: Any) -> None:
-        if given is None:
+        self.schema: JsonSchema | None = None
+        if given is None or isinstance(given, Mapping):
             self.kind: Any = None
             self.initial: dict[str, Any] = {}
+            if given is not None:
+                from bridle.app.json_schema import JsonSchema
+
+                self.schema = JsonSchema(given)
+                self.initial = self.schema.defaults()
+                self.check(self.initial)
             return
         self.kind = given if isinstance(given, type) else type(given)
         if not _supported(self.kind):
@@ -44,6 +55,8 @@ class StateShape:
     def check(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Validate a whole state; raises `UserError` that names the field."""
         if self.kind is None:
+            if self.schema is not None:
+                self.schema.check(values)
             return dict(values)
         unknown = set(values) - set(self.initial)
         if unknown:
@@ -58,12 +71,13 @@ class StateShape:
             raise UserError(f"The state would not be valid: {error}") from error
 
     def build(self, values: Mapping[str, Any]) -> Any:
-        """The state as its own class; a mapping where there is none."""
+        """The state as its own class; a mapping where there is none. It shares nothing."""
+        copied = msgspec.json.decode(msgspec.json.encode(values))
         if self.kind is None:
-            return dict(values)
+            return copied
         if hasattr(self.kind, "model_validate"):
-            return self.kind.model_validate(dict(values))
-        return msgspec.convert(dict(values), self.kind)
+            return self.kind.model_validate(copied)
+        return msgspec.convert(copied, self.kind)
 
 
 def _supported(kind: type) -> bool:

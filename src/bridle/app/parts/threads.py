@@ -6,21 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bridle.errors import ConfigError
+from bridle.errors import ConfigError, UserError
 from bridle.types.events import (
     MessageEnded,
     SettingsChanged,
+    StateChanged,
+    SubagentModelChanged,
     ThreadChanged,
     ThreadCreated,
     ThreadDeleted,
     ThreadRenamed,
 )
+from bridle.types.ops import SwitchMode, SwitchModel
 from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from bridle.app.attachment import Attachment
+    from bridle.journal.state import ThreadState
+    from bridle.ports.ids import NewId
+    from bridle.types.events import AnyEvent, Event
     from bridle.types.messages import Message
 
 
@@ -56,15 +62,20 @@ class SessionThreads:
 
     async def create(self, title: str = "") -> Thread:
         """Begin a new thread and switch to it."""
-        return await self._begin(title=title, resource_id=self._attachment.template.resource_id)
+        resource = self._attachment.template.resource_id
+        thread, created = await self._begin(title=title, resource_id=resource)
+        return await self._come(thread.id, created)
 
     async def switch(self, id: str) -> Thread:
         """Attach to another thread; a missing one changes nothing."""
+        return await self._come(id)
+
+    async def _come(self, id: str, created: AnyEvent | None = None) -> Thread:
         found = await self._journal.store.thread(id)
         if found is None:
             raise ConfigError(f"There is no thread {id!r}.")
         previous = self._previous()
-        await self._attachment.attach(found)
+        await self._attachment.attach(found, created)
         if previous is not None and previous != id:
             changed = ThreadChanged(previous_thread_id=previous)
             await self._journal.append(id, changed)
@@ -90,7 +101,7 @@ class SessionThreads:
     async def clone(
         self, source: str | None = None, title: str | None = None, resource_id: str | None = None
     ) -> Thread:
-        """Copy a thread with its messages and settings, and switch to the copy.
+        """Copy a thread with its messages, settings, state and models, and switch to the copy.
 
         The source is not touched. A run that is going on there is not copied.
         """
@@ -99,20 +110,25 @@ class SessionThreads:
             raise ConfigError(f"There is no thread {source!r}.")
         state = await self._journal.fold(origin.id)
         settings = await self._journal.store.settings(origin.id)
-        copied = await self._begin(
+        copied, created = await self._begin(
             title=title if title is not None else origin.title,
             resource_id=resource_id or origin.resource_id,
             cloned_from=origin.id,
-            switch=False,
         )
         new_id = self._attachment.engine.new_id
         copies = [
-            MessageEnded(message=msgspec.structs.replace(message, id=new_id("msg")))
+            MessageEnded(message=copied_message(message, new_id))
             for message in settled_messages(state.messages)
         ]
         values = [SettingsChanged(key=key, value=value) for key, value in settings.items()]
-        await self._journal.append(copied.id, *copies, *values)
-        return await self.switch(copied.id)
+        await self._journal.append(copied.id, *copies, *values, *_kept(state))
+        await self._come(copied.id, created)
+        for mode_id, model_id in state.models.items():
+            op = SwitchModel(model_id=model_id, mode_id=mode_id, scope="thread")
+            await self._attachment.settle(op)
+        if state.mode_id is not None:
+            await self._attachment.settle(SwitchMode(mode_id=state.mode_id))
+        return self.current
 
     async def delete(self, id: str) -> None:
         """Delete a thread for its user; the session is left without one if it was its own."""
@@ -123,21 +139,27 @@ class SessionThreads:
             raise ConfigError(f"Thread {id!r} is being worked on by {lease.owner}; abort it first.")
         await self._journal.append(id, ThreadDeleted())
         if self._previous() == id:
-            self._attachment.detach()
+            await self._attachment.leave()
 
     async def messages(
         self, *, limit: int | None = None, thread_id: str | None = None
     ) -> Sequence[Message]:
         """The messages of a thread, oldest first; `limit` keeps the newest."""
-        state = await self._journal.fold(thread_id or self.current.id)
-        return tuple(state.messages if limit is None else state.messages[-limit:])
+        if limit is not None and limit < 0:
+            raise UserError(f"The limit of messages is {limit}; it cannot be negative.")
+        id = thread_id or self.current.id
+        if await self._journal.store.thread(id) is None:
+            raise ConfigError(f"There is no thread {id!r}.")
+        messages = (await self._journal.fold(id)).messages
+        return tuple(messages if limit is None else messages[max(0, len(messages) - limit) :])
 
     async def first_user_message(self, id: str) -> Message | None:
         """The message that a thread began with."""
-        for event in await self._journal.store.events(id):
-            if isinstance(event, MessageEnded) and event.message.role == "user":
-                return event.message
-        return None
+        return (await self.first_user_messages([id])).get(id)
+
+    async def first_user_messages(self, ids: Sequence[str]) -> Mapping[str, Message]:
+        """The messages that many threads began with, in one query."""
+        return await self._journal.store.first_messages(ids)
 
     def _previous(self) -> str | None:
         try:
@@ -146,8 +168,8 @@ class SessionThreads:
             return None
 
     async def _begin(
-        self, *, title: str, resource_id: str, cloned_from: str | None = None, switch: bool = True
-    ) -> Thread:
+        self, *, title: str, resource_id: str, cloned_from: str | None = None
+    ) -> tuple[Thread, AnyEvent]:
         template = self._attachment.template
         thread_id = self._attachment.engine.new_id("thr")
         created = Thread(
@@ -158,8 +180,21 @@ class SessionThreads:
             workspace=template.workspace,
             metadata={"cloned_from": cloned_from} if cloned_from else {},
         )
-        await self._journal.append(thread_id, ThreadCreated(thread=created))
-        return await self.switch(thread_id) if switch else created
+        (event,) = await self._journal.append(thread_id, ThreadCreated(thread=created))
+        return created, event
+
+
+def _kept(state: ThreadState) -> Iterator[Event]:
+    """The events that give a copy the application's state and the models of subagents."""
+    if state.values is not None:
+        yield StateChanged(state=state.values, changed_keys=tuple(state.values))
+    for kind, model_id in state.subagent_models.items():
+        yield SubagentModelChanged(model_id=model_id, agent_type=kind or None, scope="thread")
+
+
+def copied_message(message: Message, new_id: NewId) -> Message:
+    """The same message under an id of its own; what is pinned stays so."""
+    return msgspec.structs.replace(message, id=new_id("pin" if message.pinned else "msg"))
 
 
 def settled_messages(messages: Sequence[Message]) -> Sequence[Message]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
+from anyio.lowlevel import checkpoint
 
 from bridle.errors import LeaseLost
 from bridle.types import events as ev
@@ -59,6 +60,7 @@ class TapeHooks:
 
     async def closing(self, scope: HookScope, close: Close) -> tuple[ev.HookRan, ...]:
         """What was said of the end."""
+        await checkpoint()  # where the recorded hooks were cut, these are
         return self._next("closing")
 
     def noticed(self, event: ev.AnyEvent) -> None:
@@ -66,6 +68,7 @@ class TapeHooks:
 
     async def reactions(self, scope: HookScope) -> tuple[ev.HookRan, ...]:
         """What hooks were told of at this place."""
+        await checkpoint()
         return self._next("reaction")
 
     def _about(self, call_id: str) -> ev.Event | None:

@@ -227,9 +227,12 @@ class TapeChecks:
 
     async def run(self, check: ev.CheckStarted, output: str) -> ev.CheckEnded:
         """The recorded result."""
-        ended = self.tape.ahead(ev.CheckEnded, lambda e: e.name == check.name)
-        if ended is None:
-            raise LeaseLost("the recorded drain was killed during this check")
+        ended = self.tape.ahead(
+            ev.CheckEnded, lambda e: e.name == check.name and e.run_id == check.run_id
+        )
+        if ended is None:  # it was cut, or the drain was killed
+            await self.tape.border()
+            raise LeaseLost("the recorded drain ended during this check")
         return bare(ended)
 
 

@@ -31,7 +31,8 @@ def is_external(event: Event) -> bool:
     """Whether an event was written by others than the drain."""
     if isinstance(event, SettingsChanged):
         return event.call_id is msgspec.UNSET
-    copied = isinstance(event, MessageEnded | HookRan) and event.run_id is None
+    ours = isinstance(event, MessageEnded) and bool(event.consumes)
+    copied = isinstance(event, MessageEnded | HookRan) and event.run_id is None and not ours
     return copied or event.origin == "external"
 
 

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bridle.types.events import DurableEvent, decode_event
+from bridle.types.events import DurableEvent, MessageEnded, decode_event
 from bridle.types.ledger import Account
 from bridle.types.runs import PendingRow, RunPlace, RunRow
 from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+
+    from bridle.types.messages import Message
 
 CHUNK = 500
 _RUN = (
@@ -104,6 +106,27 @@ def threads(db: sqlite3.Connection, resource_id: str | None, hidden: bool) -> li
         (resource_id, resource_id, int(hidden)),
     )
     return [_thread(row) for row in rows]
+
+
+def first_messages(db: sqlite3.Connection, thread_ids: Collection[str]) -> dict[str, Message]:
+    """Read the message that each of many threads began with, one query for a few hundred."""
+    names = list(thread_ids)
+    found: dict[str, Message] = {}
+    for start in range(0, len(names), CHUNK):
+        some = names[start : start + CHUNK]
+        marks = ", ".join("?" * len(some))
+        rows = db.execute(
+            "select t.id, (select body from events e where e.thread_id = t.id and "
+            "e.type = 'message_end' and e.body ->> '$.message.role' = 'user' and "
+            "e.body ->> '$.message.id' not like 'pin!_%' escape '!' order by e.seq limit 1) "
+            f"from threads t where t.id in ({marks}) and t.deleted = 0",
+            some,
+        )
+        for thread_id, body in rows:
+            ended = None if body is None else _decoded(thread_id, body)
+            if isinstance(ended, MessageEnded):
+                found[thread_id] = ended.message
+    return found
 
 
 def children(db: sqlite3.Connection, thread_id: str) -> list[str]:

@@ -193,9 +193,10 @@ def _restore_log(db: sqlite3.Connection, thread: str, log: list[Record]) -> None
             db.execute(sql, parameters)
         epoch = event.epoch if isinstance(event, LeaseTaken) else 0
         db.execute(
-            "update threads set head_seq = ?, head_hash = ?, updated_at = ?, "
+            "update threads set head_seq = ?, head_hash = ?, "
+            "updated_at = coalesce(?, updated_at), "
             "lease_epoch = max(lease_epoch, ?) where id = ?",
-            (seq, hashed, event.at, epoch, thread),
+            (seq, hashed, None if event.quiet else event.at, epoch, thread),
         )
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from bridle.types.events import DurableEvent
     from bridle.types.ledger import Account
+    from bridle.types.messages import Message
     from bridle.types.runs import PendingRow, RunPlace, RunRow
     from bridle.types.threads import Lease, Owner, Thread
 
@@ -95,6 +96,10 @@ class SqliteStore:
     ) -> list[Thread]:
         """List threads, newest first."""
         return await self._reader.run(lambda db: read.threads(db, resource_id, hidden))
+
+    async def first_messages(self, thread_ids: Collection[str]) -> dict[str, Message]:
+        """Read the user's first message of many threads at once."""
+        return await self._reader.run(lambda db: read.first_messages(db, thread_ids))
 
     async def children(self, thread_id: str) -> list[str]:
         """List all descendants of a thread."""

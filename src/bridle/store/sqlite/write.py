@@ -110,8 +110,9 @@ def _append(db: sqlite3.Connection, append: Append, at: str, *, beside: bool) ->
         stamped.append(whole)
     if stamped:
         db.execute(
-            "update threads set head_seq = ?, head_hash = ?, updated_at = ? where id = ?",
-            (seq, head, at, append.thread_id),
+            "update threads set head_seq = ?, head_hash = ?, "
+            "updated_at = coalesce(?, updated_at) where id = ?",
+            (seq, head, None if all(e.quiet for e in stamped) else at, append.thread_id),
         )
     return stamped
 

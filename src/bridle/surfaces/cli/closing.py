@@ -39,9 +39,10 @@ def closing(
     if files:
         more = f" and {len(files) - SHOWN_FILES} more" if len(files) > SHOWN_FILES else ""
         talk(f"changed: {', '.join(files[:SHOWN_FILES])}{more} (undo with: bridle undo)")
-    failed = [name for name, passed in (checks or {}).items() if not passed]
-    if failed:
-        talk(f"failed checks: {', '.join(failed)} (see them with: bridle evidence last)")
+    if checks:
+        results = [f"{name} {'passed' if passed else 'FAILED'}" for name, passed in checks.items()]
+        more = "" if all(checks.values()) else " (why: bridle evidence last)"
+        talk(f"checks: {', '.join(results)}{more}")
     if unchecked is not None:
         talk(f"not checked: {unchecked}")
     how = "one step done" if rests else result.reason

@@ -13,6 +13,7 @@ from bridle.surfaces.cli import exits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import TracebackType
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Give the agent a task in this directory."),
@@ -24,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "approvals": ("approvals", "List what waits for an answer."),
     "approve": ("approve", "Let a waiting call run."),
     "reject": ("reject", "Do not let a waiting call run."),
+    "answer": ("answer", "Answer a question or a plan that waits."),
     "undo": ("undo", "Take back what a run did to files and conversation."),
     "models": ("models", "List models, prices and keys."),
     "connect": ("connect", "Store a provider's key and try it."),
@@ -94,6 +96,7 @@ def bridle() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code; every failure is one line on stderr."""
+    sys.excepthook = _crashed
     try:
         code = bridle.main(list(arguments), standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -117,5 +120,18 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _say(error: BridleError, code: int) -> int:
-    click.echo(f"bridle: {error}", err=True)
+    click.echo(_hidden(f"bridle: {error}"), err=True)
     return code
+
+
+def _crashed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Show what nobody expected, without the secrets that may be in its words."""
+    import traceback
+
+    sys.stderr.write(_hidden("".join(traceback.format_exception(kind, error, trace))))
+
+
+def _hidden(text: str) -> str:
+    from bridle.app.secrets import hidden_by_environment
+
+    return hidden_by_environment(text)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridle.runs.dimensions import dimension_of
+from bridle.runs.words import told
 from bridle.surfaces.cli.output import short
 from bridle.types import events as ev
 
@@ -29,7 +30,7 @@ def _detail(event: ev.Event) -> str:
         case ev.ToolCalled():
             return f"{event.tool} {short(msgspec.json.encode(event.args).decode(), DETAIL)}"
         case ev.PermissionDecided():
-            return f"{event.effect} by {event.rule}: {event.reason}"
+            return told(event)
         case ev.ToolReturned():
             mark = "denied " if event.denied else "error " if event.is_error else ""
             return f"{event.tool} {mark}{short(event.result, DETAIL)}"

@@ -49,6 +49,8 @@ NAMED_NAMES = (
     "inspect_context",
     "trace_tool_call",
     "request_permission",
+    "create_plan",
+    "update_plan_step",
     "web_fetch",
     "web_search",
 )

@@ -224,7 +224,7 @@ class Shells:
                     shell.end("its run ended")
                     self.forget(shell)
                 case LeaseTaken() if (
-                    event.thread_id == shell.thread_id and str(event.owner) != shell.owner
+                    event.thread_id == shell.thread_id and event.owner.key != shell.owner
                 ):
                     shell.end("another process took its run over")
                     self.forget(shell)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bridle.tools.codesearch.rank import TESTS, is_test
+from bridle.tools.codesearch.rank import test_factor
 from bridle.tools.codesearch.symbols import Symbol, symbols
 from bridle.tools.codesearch.words import parts, words
 from bridle.types.base import Fixed
@@ -62,7 +62,7 @@ def places(
             worth.setdefault(symbol, set()).update(named)
             best[symbol] = (best.get(symbol, (0.0, symbol.line))[0], symbol.line)
     found: list[Place] = []
-    factor = TESTS if is_test(path) and "test" not in wanted else 1.0
+    factor = test_factor(path, asked)
     for symbol, (_, number) in best.items():
         score = base / 4 + sum(weights[word] for word in worth[symbol])
         if symbol is not None:

@@ -67,7 +67,6 @@ class Query:
         weights = [math.log(1 + (total - held + 0.5) / (held + 0.5)) for held in holders]
         self.weights = dict(zip(self.words, weights, strict=True))
         average = length / total if total else 1.0
-        wants_tests = "test" in self.words
         found: list[Scored] = []
         for path, size, counts in matched:
             norm = K1 * (1 - B + B * size / average)
@@ -77,7 +76,7 @@ class Query:
             )
             held = sum(times > 0 for times in counts)
             score *= 0.4 + 0.6 * held / len(counts)
-            found.append(Scored(path, score if wants_tests or not is_test(path) else score * TESTS))
+            found.append(Scored(path, score * test_factor(path, self.words)))
         return sorted(found, key=lambda scored: (-scored.score, scored.path))[:limit]
 
     def _counts(self, path: str, body: bytes) -> list[int] | None:
@@ -134,6 +133,8 @@ def _begins(body: bytes, at: int) -> bool:
     return here.isupper() and (before.islower() or body[at + 1 : at + 2].islower())
 
 
-def is_test(path: str) -> bool:
-    """Whether a file holds tests."""
-    return _TEST.search(path) is not None
+def test_factor(path: str, words: Sequence[str]) -> float:
+    """What a file counts: tests count less, and more where they are asked for."""
+    if _TEST.search(path) is None:
+        return 1.0
+    return 1 / TESTS if "test" in words else TESTS

@@ -5,6 +5,12 @@ import msgspec
 from bridle.types.events.base import Event, LiveEvent
 from bridle.types.events.files import CheckpointTaken, ConversationRewound, FilesRestored
 from bridle.types.events.hook import HookRan
+from bridle.types.events.host import (
+    HeartbeatChanged,
+    WorkspaceFailed,
+    WorkspaceReady,
+    WorkspaceStatusChanged,
+)
 from bridle.types.events.live import (
     MessageDelta,
     ShellOutput,
@@ -127,6 +133,10 @@ DurableEvent = (
     | TasksUpdated
     | StateChanged
     | SubagentModelChanged
+    | WorkspaceStatusChanged
+    | WorkspaceReady
+    | WorkspaceFailed
+    | HeartbeatChanged
 )
 AnyLiveEvent = (
     MessageDelta
@@ -171,6 +181,7 @@ __all__ = [
     "Event",
     "FilesRestored",
     "FollowUpQueued",
+    "HeartbeatChanged",
     "HookRan",
     "InputAdmitted",
     "LeaseTaken",
@@ -220,6 +231,9 @@ __all__ = [
     "ToolReturned",
     "UsageUpdated",
     "Waiting",
+    "WorkspaceFailed",
+    "WorkspaceReady",
+    "WorkspaceStatusChanged",
     "decode_event",
     "encode_event",
 ]

@@ -17,6 +17,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
     """Something that happened and is in the log. The store stamps seq, id, at and thread_id."""
 
     origin: ClassVar[Origin] = "derived"
+    quiet: ClassVar[bool] = False
+    """Whether the thread counts as used when this happens: what concerns its host does not."""
 
     seq: int = 0
     id: str = ""

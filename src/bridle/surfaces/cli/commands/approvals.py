@@ -31,7 +31,7 @@ def command(as_json: bool, store: str | None) -> None:
         ("ID", "KIND", "TOOL", "RUN", "WHAT"),
         [(r.id, r.kind, r.tool, r.run_id, short(str(r.card.get("title", r.args)))) for r in rows],
     )
-    talk("Answer with: bridle approve ID, or bridle reject ID")
+    talk("Answer with: bridle approve ID, bridle reject ID, or bridle answer ID TEXT")
 
 
 async def _pending(url: str | None) -> list[PendingRow]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import click
+import msgspec
 from anyio.from_thread import start_blocking_portal
 
 from bridle.app.coding import build_coding
 from bridle.surfaces.cli.chat import Chat, open_session
 from bridle.surfaces.cli.harness_options import harness_options, options_of
+from bridle.surfaces.cli.interact import can_ask, confirm_trust
 
 
 @click.command(epilog="Example: bridle chat --continue")
@@ -22,7 +24,10 @@ def command(resume: bool, thread: str | None, **flags: Any) -> int:
     Approvals, questions and plans are asked inline. /help lists what else may be said. Ctrl-C
     stops a turn, Ctrl-D leaves; the thread is kept. Lines may also come from a pipe.
     """
-    coding = build_coding(options_of(flags))
+    options = options_of(flags)
+    if can_ask():
+        options = msgspec.structs.replace(options, confirm=confirm_trust)
+    coding = build_coding(options)
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(coding.harness),

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 def command(run: str, redo: bool, as_json: bool, store: str | None) -> int:
     """Take back RUN (the last one): its files and its conversation, never your own edits.
 
-    Exits 3 when a file was edited since and was left alone.
+    A conversation can only be cut, so later runs of the thread are taken back too. Exits 3 when a
+    file was edited since and was left alone.
     """
     undone = anyio.run(_undo, store, run, redo)
     if as_json:
@@ -36,8 +37,10 @@ def command(run: str, redo: bool, as_json: bool, store: str | None) -> int:
         talk(f"restored {path}, and kept your own changes in it")
     for text in (*undone.kept, *undone.uncovered):
         talk(f"left alone: {text}")
+    for path in undone.ignored:
+        talk(f"not covered: {path} changed since the run began, and is ignored by git")
     verb = "Redid" if redo else "Undid"
-    talk(f"{verb} {undone.run_id}.")
+    talk(f"{verb} {', '.join(undone.runs) or undone.run_id}.")
     return exits.NOT_DONE if undone.kept or undone.uncovered else exits.OK
 
 
@@ -45,4 +48,7 @@ async def _undo(url: str | None, name: str, redo: bool) -> Undone:
     async with open_records(url) as store:
         row = await find_run(store, name)
         undo = await open_undo(store, row)
-        return await (undo.redo(row.run_id) if redo else undo.undo(row.run_id))
+        run_id = row.run_id
+        if name == "last":
+            run_id = await undo.latest(row.thread_id, redo=redo)
+        return await (undo.redo(run_id) if redo else undo.undo(run_id))
