@@ -20,6 +20,7 @@ from bridle.testing import ScriptedModel, calls, says
 from bridle.types.content import ToolCall, ToolResult
 from bridle.types.messages import Message, user_message
 from bridle.types.tools import Effect
+from bridle.types.usage import Usage
 
 INSTRUCTIONS = "Call the tool until you are told to stop."
 
@@ -37,8 +38,12 @@ def noop(marks: list[float], effect: Effect) -> Tool:
 
 
 def scripted(steps: int) -> ScriptedModel:
-    """A model that calls the tool so often and then stops."""
-    return ScriptedModel([*(calls("mark", n=n) for n in range(steps)), says("done")])
+    """A model that calls the tool so often and then stops.
+
+    It is told its usage: else it would count the whole history for an estimate of it.
+    """
+    answers = [*(calls("mark", n=n) for n in range(steps)), says("done")]
+    return ScriptedModel(answers, usage=Usage(input_tokens=100, output_tokens=10))
 
 
 def wire_script(steps: int) -> list[dict[str, Any]]:

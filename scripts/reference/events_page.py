@@ -27,7 +27,7 @@ a tool's result); both are put back from the log. **Derived** events follow from
 them: replay computes them again and compares.
 """
 
-EVENT_MODULES = ("thread", "run", "message", "tool", "hook", "session", "files", "live")
+EVENT_MODULES = ("thread", "run", "message", "tool", "hook", "session", "files", "host", "live")
 
 
 def events_page() -> str:

@@ -71,7 +71,13 @@ MEANINGS = {
     "every other command is asked.",
     "execution_policy.denied_commands": "Command prefixes that never run, wherever they stand in "
     "a command line.",
-    "execution_policy.allowed_hosts": "The only hosts that may be reached, through a proxy.",
+    "execution_policy.allowed_hosts": "The only hosts that may be reached: by commands through a "
+    "proxy, and by [the web tools](../tools-web.md#which-hosts).",
+    "tools.enabled": "The only built-in tools that are offered, by name or glob; `default` stands "
+    "for those that usually are.",
+    "tools.disabled": "What is taken away from them.",
+    "tools.search_url": "Where [`web_search`](../tools-web.md#web_search) looks, unless "
+    "`BRIDLE_SEARCH_URL` names another place.",
     "execution_policy.categories": "What a category gets: `read`, `edit`, `execute`, `mcp`, "
     "`other` to `allow`, `notify`, `ask`, `deny`.",
     "execution_policy.permissions": "Rules, first match first: see [permissions]"

@@ -204,3 +204,15 @@ def test_undo_restores_every_file(bridle: Bridle, kind: str) -> None:
     assert tree(bridle.cwd) == before
     assert bridle("undo", "--redo").code == 0
     assert tree(bridle.cwd) == after
+
+
+def test_a_spec_further_up_is_told(bridle: Bridle) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=bridle.cwd, check=True)
+    inner = bridle.cwd / "src"
+    inner.mkdir()
+    script(bridle, "- says: ok\n")
+    words = ("run", "go", "--model", f"scripted/{bridle.cwd / 'script.yaml'}", "--sandbox", "none")
+    told = f"{bridle.cwd / 'harness.yaml'} does not hold here"
+    assert told not in bridle(*words).err
+    assert told in bridle(*words, "--cwd", "src").err
+    assert told not in bridle(*words, "--cwd", "src", "--spec", "harness.yaml").err

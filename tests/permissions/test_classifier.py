@@ -7,10 +7,12 @@ import pytest
 
 from bridle import Agent, Harness, Limits, Ports, Rules, tool
 from bridle.ports.clock import SystemClock
+from bridle.ports.model import CallDelta, CallStart, Finish, TextDelta
 from bridle.runs.replay.driver import replay_thread
 from bridle.testing import ScriptedModel, calls, fails, says, uses
 from bridle.types import events as ev
 from bridle.types.permissions import Classified
+from bridle.types.usage import Usage
 
 
 class Hurried(SystemClock):
@@ -191,3 +193,97 @@ async def test_a_call_that_is_too_long_to_be_seen_whole_is_asked():
     )
     assert decided.effect == "ask"
     assert judge.requests == []
+
+
+async def test_it_looks_at_a_call_while_the_next_one_is_still_written():
+    """The second call only comes when the first has been judged."""
+    judged = anyio.Event()
+
+    class Model:
+        id, context_window, price = "m/m", None, None
+
+        async def stream(self, request):
+            if request.step > 1:
+                yield TextDelta("done")
+                yield Finish(stop="end_turn", usage=Usage())
+                return
+            for index in range(2):
+                yield CallStart(index=index, tool="deploy")
+                yield CallDelta(index=index, text='{"where": "%d"}' % index)
+                if index == 1:
+                    with anyio.fail_after(20):
+                        await judged.wait()
+            yield Finish(stop="tool_use", usage=Usage())
+
+    def judge(proposal):
+        judged.set()
+        return ("low", 0.99)
+
+    decided, result, _ = await run(judge, model=Model())
+    assert [d.effect for d in decided] == ["allow", "allow"]
+    assert result.text == "done"
+
+
+async def test_what_was_said_of_an_incomplete_call_does_not_count():
+    """Deltas of two calls that are mixed: the first was judged before it was whole."""
+
+    class Model:
+        id, context_window, price = "m/m", None, None
+
+        async def stream(self, request):
+            if request.step > 1:
+                yield TextDelta("done")
+                yield Finish(stop="end_turn", usage=Usage())
+                return
+            yield CallStart(index=0, tool="deploy")
+            yield CallStart(index=1, tool="deploy")
+            yield CallDelta(index=0, text='{"where": "prod"}')
+            yield CallDelta(index=1, text='{"where": "test"}')
+            await anyio.sleep(0.05)
+            yield Finish(stop="tool_use", usage=Usage())
+
+    def judge(proposal):
+        return ("low", 0.99) if proposal.args.get("where") != "prod" else ("high", 1.0)
+
+    decided, result, _ = await run(judge, model=Model())
+    assert [d.effect for d in decided] == ["ask", "allow"]
+    assert [p.args["where"] for p in result.pending] == ["prod"]
+
+
+async def test_an_interrupt_while_it_thinks_keeps_the_answer():
+    thinking = anyio.Event()
+
+    async def slow(_proposal):
+        thinking.set()
+        await anyio.sleep(60)
+
+    model = ScriptedModel([[says("I deploy."), calls("deploy", where="x")], says("done")])
+    async with Harness(
+        store="memory:",
+        agent=Agent("x", tools=[deploy]),
+        classifier=slow,
+        ports=Ports(clock=Patient()),
+        resolve_model=lambda _id: model,
+    ) as harness:
+        session = await harness.session()
+        async with anyio.create_task_group() as tasks:
+            results = []
+
+            async def send():
+                results.append(await session.send("go"))
+
+            tasks.start_soon(send)
+            with anyio.fail_after(20):
+                await thinking.wait()
+                await session.abort()
+        assert results[0].reason == "user_interrupt"
+        assert results[0].text == "I deploy."
+        replayed = await replay_thread(harness.store, session.thread_id)
+        assert replayed.equal, replayed.divergence
+
+
+class Patient(SystemClock):
+    """Two seconds never end."""
+
+    def deadline(self, seconds: float) -> anyio.CancelScope:
+        return anyio.move_on_after(600 if seconds == 2.0 else seconds)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.tools_builtin.conftest import results
 
 from bridle import Agent, Rules, Subagent, UserError
-from bridle.app.coding import RunOptions, build_coding
+from bridle.app.coding import build_coding
+from bridle.app.ruling import RunOptions
 from bridle.models.scripted import ScriptedModel as Scripted
 from bridle.testing import calls, says
 from bridle.tools.builtin import names
 from bridle.tools.define import Tool
-from tests.tools_builtin.conftest import results
 
 pytestmark = pytest.mark.anyio
 
@@ -117,6 +118,12 @@ async def test_a_spec_says_which_tools_are_offered(root: Path, home: Path):
     ]  # fmt: skip
     without = await tools_of(root, home, "tools:\n  disabled: ['task_*', todo_read, shell]\n")
     assert without == [n for n in usual if not n.startswith("task_") and n != "bash"]
+
+
+async def test_a_tool_that_does_not_exist_is_an_error(root: Path, home: Path):
+    for field in ("enabled", "disabled"):
+        with pytest.raises(UserError, match="Did you mean 'git_diff'"):
+            await tools_of(root, home, f"tools:\n  {field}: [git_dif]\n")
 
 
 async def test_a_tool_that_a_spec_leaves_out_is_denied(root: Path, home: Path):

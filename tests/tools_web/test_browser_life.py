@@ -76,12 +76,13 @@ async def test_it_ends_with_its_run(opened, model, server, tmp_path):
     async with opened("navigate", "extract", workspace=workspace) as harness:
         session = await harness.session()
         first = await session.send("go")
-        mark = f"chromium-{Path(harness._outside._place.sandbox.policy.temp).name}"
+        temp = Path(harness._workspaces._open.blueprint.card.place.sandbox.policy.temp)
+        mark = f"chromium-{temp.name}"
         assert holding(mark), "it runs while its run waits for an answer"
         model.plays(says("done"))
         await session.answer(first.pending[0].id, "yes")
         await session.wait(first.run_id)
-        profile = Path(harness._outside._place.sandbox.policy.temp) / f"{mark}-*"
+        profile = temp / f"{mark}-*"
         with anyio.fail_after(30):
             while holding(mark) or [*profile.parent.glob(profile.name)]:
                 await anyio.sleep(0.1)

@@ -7,6 +7,7 @@ import pytest
 from bridle import Agent, Harness, Workspace
 from bridle.errors import ConfigError
 from bridle.testing import ScriptedModel, says
+from bridle.types.content import ToolCall
 from support.cli import Bridle
 
 pytestmark = pytest.mark.anyio
@@ -30,6 +31,23 @@ async def test_an_agent_names_what_it_wants_beside_the_default(opened, model, tm
     names = await offered(model, opened, "web_fetch", workspace=Workspace(tmp_path))
     assert {"web_fetch", "read_file", "ask_user"} <= set(names)
     assert "web_search" not in names
+
+
+@pytest.mark.parametrize("name", sorted(OPTIONAL))
+def test_the_gate_knows_what_they_are(name, tmp_path):
+    harness = Harness(agent=Agent("x", tools=[name]), workspace=Workspace(tmp_path))
+    tool = harness._catalogue.find(name)
+    args = {"query": "x"} if "search" in name else {"url": "https://e.org:8443/a"}
+    facts = tool.describe(ToolCall(id="c", tool=name, args=args))
+    assert facts.problem is None
+    assert (facts.category, facts.read_only, facts.effect) == ("read", True, "safe")
+    assert facts.concurrency_safe is (name not in ("navigate", "screenshot", "extract"))
+    assert facts.timeout is not None
+    assert facts.timeout <= 150
+    assert facts.hosts == (("e.org:8443",) if "url" in args else ())
+    wrong = tool.describe(ToolCall(id="c", tool=name, args={"nope": 1}))
+    assert f"{name} takes {{" in (wrong.problem or "")
+    assert tool is harness._catalogue.find(name), "it keeps what it holds"
 
 
 def test_an_unknown_name_is_an_error_with_the_nearest_one():

@@ -6,6 +6,7 @@ import time
 import zlib
 from typing import Any
 
+import msgspec
 import pytest
 
 from bridle import Rules, ToolError, Workspace
@@ -106,6 +107,17 @@ async def test_what_is_not_on_the_internet_is_refused_unless_named(host):
 
     error = await refused(fetcher(resolve=resolve).get(f"http://{host}/", limits=LIMITS))
     assert error.kind == "address_refused", error.message
+
+
+async def test_a_proxy_does_not_connect_to_them_for_us(server):
+    """The control: the same proxy is asked for a host on the internet."""
+    server.answers["http://example.org:80/"] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    proxied = msgspec.structs.replace(fetcher(), environ={"http_proxy": server.url("")})
+    for host in ("169.254.169.254", "localhost", "a.localhost", "[::1]"):
+        error = await refused(proxied.get(f"http://{host}/", limits=LIMITS))
+        assert error.kind == "address_refused"
+    assert server.requests == []
+    assert (await proxied.get("http://example.org/", limits=LIMITS)).body == b"ok"
 
 
 async def test_the_named_host_itself_is_reached(server):

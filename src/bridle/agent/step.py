@@ -13,10 +13,11 @@ import anyio
 import msgspec
 
 from bridle.agent.budget import spent, worst_case
+from bridle.agent.calls import first_error
 from bridle.agent.stream import Draft
 from bridle.context.window import newest
 from bridle.errors import BudgetBlocked, HeadMoved, ModelError, RequestAbandoned
-from bridle.gate.classify import KnownTools, Opinions, opinions
+from bridle.gate.classify import Classification, KnownTools, Opinions
 from bridle.gate.decide import terms_of
 from bridle.journal.children import heard_above
 from bridle.journal.recorder import Extra, ThreadLog
@@ -32,8 +33,11 @@ from bridle.types.runs import Failure
 from bridle.types.usage import Usage
 
 if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
     from bridle.agent.setup import RunSetup
     from bridle.journal.state import RunState
+    from bridle.ports.classifier import Classifier
     from bridle.ports.clock import Clock
     from bridle.types.messages import Message, StopReason
 
@@ -82,6 +86,23 @@ class Step(Fixed, frozen=True, kw_only=True):
             await self.log.decide(ev.BudgetExhausted(run_id=run.run_id, why=room.why))
             return
         draft = await self._begin(run, room)
+        classifier = self.setup.classifier
+        if classifier is None:
+            await self._make(run, room, draft, None)
+            return
+        try:
+            async with anyio.create_task_group() as tasks:
+                classification = self._classification(classifier, tasks)
+                if not classifier.room:  # what costs nothing is asked before it is surely needed
+                    draft.on_call = classification.begin
+                await self._make(run, room, draft, classification)
+                tasks.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            raise first_error(group) from group
+
+    async def _make(
+        self, run: RunState, room: Room, draft: Draft, classification: Classification | None
+    ) -> None:
         request = self._request(run, room)
         try:
             await draft.read(self.setup.model.stream(request))
@@ -94,7 +115,16 @@ class Step(Fixed, frozen=True, kw_only=True):
             await self._cut(run, draft)
             raise
         else:
-            await self._answered(run, draft)
+            await self._answered(run, draft, classification)
+
+    def _classification(self, classifier: Classifier, tasks: TaskGroup) -> Classification:
+        return Classification(
+            classifier=classifier,
+            decider=self.setup.decider,
+            terms=lambda: terms_of(self.log.state.grants, self.log.state.rules),
+            clock=self.clock,
+            tasks=tasks,
+        )
 
     def _check_refusal(self, run: RunState, draft: Draft) -> None:
         """A refusal is an answer, unless another model is there to be asked."""
@@ -190,24 +220,17 @@ class Step(Fixed, frozen=True, kw_only=True):
         facts = facts_of(self.log.state.thread)
         return (facts.cache_key if facts is not None else None) or self.log.state.id
 
-    async def _answered(self, run: RunState, draft: Draft) -> None:
+    async def _answered(
+        self, run: RunState, draft: Draft, classification: Classification | None
+    ) -> None:
         answer = draft.answer or self._priced(run, draft)
         found: Opinions = {}
         try:
-            found = await self._opinions(run, answer)
+            if classification is not None:
+                calls = answer.message.calls[: self._call_room(run)]
+                found = await classification.opinions(calls)
         finally:  # an answer that came is recorded, also when asking about it was cut
             await self._decided(run, answer, found)
-
-    async def _opinions(self, run: RunState, answer: Answer) -> Opinions:
-        if self.setup.classifier is None or not answer.message.calls:
-            return {}
-        return await opinions(
-            self.setup.classifier,
-            self.setup.decider,
-            answer.message.calls[: self._call_room(run)],
-            terms_of(self.log.state.grants, self.log.state.rules),
-            clock=self.clock,
-        )
 
     async def _decided(self, run: RunState, answer: Answer, found: Opinions) -> None:
         decider = self.setup.decider

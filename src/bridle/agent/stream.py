@@ -73,6 +73,7 @@ class Draft(Moving, kw_only=True):
     model: str
     live: Callable[[AnyLiveEvent], None]
     redactor: Redactor = NOTHING_HIDDEN
+    on_call: Callable[[ToolCall], None] | None = None
     parts: list[_Prose | _Call] = msgspec.field(default_factory=list)
     calls: dict[int, _Call] = msgspec.field(default_factory=dict)
     finish: Finish | None = None
@@ -167,6 +168,7 @@ class Draft(Moving, kw_only=True):
     def _start_call(self, part: CallStart) -> None:
         if part.index in self.calls:
             raise ModelError(f"The stream began call {part.index} twice.", kind="protocol")
+        self._tell_call()
         call = _Call(part.tool, part.provider_id, part.private)
         position = len(self.calls)
         self.calls[part.index] = call
@@ -179,6 +181,12 @@ class Draft(Moving, kw_only=True):
                 tool=part.tool,
             )
         )
+
+    def _tell_call(self) -> None:
+        """Another call begins: the one before it is most likely complete."""
+        if self.on_call is not None and self.calls:
+            before = list(self.calls.values())[-1]
+            self.on_call(self.redactor.value(self._call(before, len(self.calls) - 1)))
 
     def _grow_call(self, index: int, text: str) -> None:
         call = self.calls.get(index)

@@ -2,73 +2,40 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from bridle.app.claims import claims_of
 from bridle.app.config import Agent
 from bridle.app.harness import Harness
-from bridle.app.layers import read_layers
 from bridle.app.models import model_registry
-from bridle.app.paths import state_directory
 from bridle.app.records import open_records
+from bridle.app.ruling import RunOptions, read_ruling, resource_of
 from bridle.app.stores import store_url
-from bridle.app.trust import Confirm, require_trust
+from bridle.app.trust import require_trust
 from bridle.app.workspace import Workspace, output_checks
 from bridle.context.environment import environment_facts
 from bridle.context.instructions import Loaded, load_instructions
 from bridle.context.prompt import NO_TOOL, coding_prompt
-from bridle.errors import UserError, suggest
+from bridle.errors import UserError
 from bridle.models.choose import choose
 from bridle.models.endpoints import RESERVED
 from bridle.models.packs import Tuning, tune
 from bridle.ports.clock import SystemClock
-from bridle.spec.compile import WRITING_TOOLS, Compiled, compile_spec
-from bridle.spec.load import find_spec
+from bridle.spec.load import SPEC_NAME
 from bridle.types.base import Fixed
-from bridle.types.limits import Limits
-from bridle.types.permissions import PROFILES, Policy, Profile, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from bridle.checks.plan import CheckPlan
-    from bridle.hooks.define import Bound
-    from bridle.spec.layers import Layered
-    from bridle.spec.model import HarnessSpec
+    from bridle.spec.compile import Compiled
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
 
 
 EMBEDDED = "embedded/repair"
-TEST_PLACES = ("tests/**", "test/**", "**/tests/**", "test_*.py", "**/test_*.py", "*_test.py",
-               "**/*_test.py", "conftest.py", "**/conftest.py")  # fmt: skip
-
-
-class RunOptions(Fixed, frozen=True, kw_only=True):
-    """What a command line asks for; None means as the spec or the defaults say."""
-
-    cwd: Path = msgspec.field(default_factory=Path.cwd)
-    spec: Path | None = None
-    model: str | None = None
-    provider: str | None = None
-    store: str | None = None
-    profile: str | None = None
-    sandbox: str | None = None
-    yolo: bool = False
-    answerable: bool = True
-    trust: bool = False
-    confirm: Confirm | None = None
-    limits: Limits = msgspec.field(default_factory=Limits)
-    checks: bool = True
-    output_schema: dict[str, Any] | None = None
-    repair: bool = False
-    repair_seconds: float = 60.0
-    environ: Mapping[str, str] = msgspec.field(default_factory=lambda: os.environ)
 
 
 class Coding(Fixed, frozen=True, kw_only=True):
@@ -136,11 +103,21 @@ def build_coding(options: RunOptions) -> Coding:
     return Coding(
         harness=harness,
         root=root,
-        said=(*told, *loaded.notices, *ruling.notices),
+        said=(*told, *loaded.notices, *ruling.notices, *_spec_above(root, ruling.path)),
         fail_on_error=compiled.checks.fail_on_error,
         remote=compiled.tools and chosen.id.partition("/")[0] not in RESERVED,
         finds_checks=plan is not None and plan.find and compiled.tools,
     )
+
+
+def _spec_above(root: Path, used: Path | None) -> tuple[str, ...]:
+    """A spec of the project that does not hold here, because the run works further down."""
+    top = Path(resource_of(root))
+    above = [place for place in root.parents if place.is_relative_to(top)]
+    found = next((place / SPEC_NAME for place in above if (place / SPEC_NAME).is_file()), None)
+    if used is not None or found is None:
+        return ()
+    return (f"{found} does not hold here; work there, or name it with --spec",)
 
 
 def unchecked(root: Path) -> str | None:
@@ -211,99 +188,3 @@ def _tuning(compiled: Compiled, model_id: str) -> Callable[[str], Tuning]:
 
     tuning(model_id)
     return tuning
-
-
-class Ruling(Fixed, frozen=True, kw_only=True):
-    """What is written, in all its layers, and what it means; `path` is that of the spec."""
-
-    path: Path | None
-    layered: Layered
-    compiled: Compiled
-    policy: Policy
-    hooks: tuple[Bound, ...] = ()
-    notices: tuple[str, ...] = ()
-
-    @property
-    def spec(self) -> HarnessSpec:
-        """The spec that the layers come to."""
-        return self.layered.spec
-
-
-def read_ruling(options: RunOptions) -> Ruling:
-    """Compile the spec that a command would run with, to the very policy that its gate asks."""
-    root = options.cwd.resolve()
-    path = options.spec or find_spec(root)
-    layered = read_layers(root, path, options.environ)
-    compiled = compile_spec(layered.spec, root=str(root), at=layered.at)
-    policy = _policy(compiled.policy, options)
-    hooks, notices = _hooks(layered, root)
-    return Ruling(
-        path=path,
-        layered=layered,
-        compiled=compiled,
-        policy=policy,
-        hooks=hooks,
-        notices=notices,
-    )
-
-
-def _hooks(layered: Layered, root: Path) -> tuple[tuple[Bound, ...], tuple[str, ...]]:
-    """The hooks of every layer, and those that the project keeps for another tool."""
-    from bridle.spec.hooks import bind_hooks
-
-    own = bind_hooks(layered, root)
-    if not (root / ".claude").is_dir():
-        return own, ()
-    from bridle.hooks.claude import read_claude
-
-    theirs, notices = read_claude(root)
-    return (*own, *theirs), notices
-
-
-def _policy(policy: Policy, options: RunOptions) -> Policy:
-    profile: Profile = policy.profile
-    source = policy.profile_source
-    if options.profile is not None:
-        if options.profile not in PROFILES:
-            raise UserError(suggest(options.profile, PROFILES, what="profile"))
-        profile = next(known for known in PROFILES if known == options.profile)
-        source = "--profile"
-    rules = policy.rules
-    if options.repair:  # it works on copies, in the sandbox; its edit is shown and can be undone
-        rules = (*repair_rules(), *rules)
-        profile = "auto-edit" if options.profile is None and profile == "balanced" else profile
-    return msgspec.structs.replace(
-        policy,
-        rules=rules,
-        profile=profile,
-        profile_source=source,
-        yolo=policy.yolo or options.yolo,
-        answerable=options.answerable,
-        state_dir=str(state_directory()),
-    )
-
-
-def repair_rules() -> tuple[Rule, ...]:
-    """What `fix` may do: try edits on copies, and never change the tests that it is measured by."""
-    allowed = Rule(id="fix.try_edits", matches="try_edits", effect="allow", layer="command")
-    denied = (
-        Rule(
-            id=f"fix.tests.{tool}.{place}",
-            matches=f"{tool}:{place}",
-            effect="deny",
-            layer="command",
-            reason="bridle fix does not change tests",
-        )
-        for tool in WRITING_TOOLS
-        for place in TEST_PLACES
-    )
-    return (allowed, *denied)
-
-
-def resource_of(directory: Path) -> str:
-    """What groups the threads of a project: the real path of its git root, else of itself."""
-    here = directory.resolve()
-    for candidate in (here, *here.parents):
-        if (candidate / ".git").exists():
-            return str(candidate)
-    return str(here)

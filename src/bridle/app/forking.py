@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bridle.app.coding import resource_of
 from bridle.app.parts.threads import copied_message, settled_messages
 from bridle.app.records import open_undo
+from bridle.app.ruling import resource_of
 from bridle.errors import ConfigError, RunError
 from bridle.journal.bus import Bus
 from bridle.journal.recorder import Journal

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bridle.app.coding import Ruling, RunOptions, read_ruling
 from bridle.app.layers import read_layers
 from bridle.app.looking import families
 from bridle.app.models import model_registry
 from bridle.app.records import find_run, open_records
+from bridle.app.ruling import Ruling, RunOptions, read_ruling
 from bridle.checks.run import check_names
 from bridle.errors import SpecError, UserError
 from bridle.models.choose import choose

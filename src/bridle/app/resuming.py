@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bridle.app.coding import resource_of, store_of
+from bridle.app.coding import store_of
 from bridle.app.records import open_records
+from bridle.app.ruling import resource_of
 
 if TYPE_CHECKING:
-    from bridle.app.coding import RunOptions
+    from bridle.app.ruling import RunOptions
 
 
 async def with_open_model(options: RunOptions, thread_id: str | None) -> RunOptions:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bridle.app.coding import RunOptions, read_ruling
 from bridle.app.paths import config_directory, data_directory, default_store, state_directory
+from bridle.app.ruling import RunOptions, read_ruling
 from bridle.app.trust import trust_file
 from bridle.errors import ConfigError, suggest
 from bridle.spec.layers import Origin

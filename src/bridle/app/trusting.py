@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from bridle.app.claims import claims_of
-from bridle.app.coding import read_ruling
+from bridle.app.ruling import read_ruling
 from bridle.app.trust import Claim, doubted, kept_of, trust
 from bridle.types.base import Fact
 
 if TYPE_CHECKING:
-    from bridle.app.coding import RunOptions
+    from bridle.app.ruling import RunOptions
 
 
 class TrustState(Fact, frozen=True, kw_only=True):

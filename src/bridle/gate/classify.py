@@ -12,11 +12,13 @@ import anyio
 import msgspec
 
 from bridle.ports.classifier import Classifier, Opinion, Proposal
-from bridle.types.base import Fixed
+from bridle.types.base import Fixed, Moving
 from bridle.types.permissions import Classified
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from anyio.abc import TaskGroup
 
     from bridle.gate.decide import Decider, Terms
     from bridle.ports.clock import Clock
@@ -30,26 +32,46 @@ LIMIT = 2.0
 Opinions = dict[str, Opinion]
 
 
-async def opinions(
-    classifier: Classifier,
-    decider: Decider,
-    calls: Sequence[ToolCall],
-    terms: Terms,
-    *,
-    clock: Clock,
-) -> Opinions:
-    """Ask about all calls that it may still allow, at once; none takes longer than the limit."""
-    found: Opinions = {}
+class Classification(Moving, kw_only=True):
+    """Asks about the calls of one answer, each as soon as it is known, all beside one another.
 
-    async def ask(call: ToolCall, proposal: Proposal) -> None:
-        found[call.id] = await _one(classifier, proposal, clock)
+    `begin` may be called while the answer still comes: what is said then counts only if the call
+    is the same in the end. So nothing waits for a classifier that has answered already.
+    """
 
-    proposals = [(call, _proposal(decider, call, terms)) for call in calls]
-    async with anyio.create_task_group() as tasks:
-        for call, proposal in proposals:
-            if proposal is not None:
-                tasks.start_soon(ask, call, proposal)
-    return found
+    classifier: Classifier
+    decider: Decider
+    terms: Callable[[], Terms]
+    clock: Clock
+    tasks: TaskGroup
+    _asked: dict[str, tuple[ToolCall, anyio.Event]] = msgspec.field(default_factory=dict)
+    _found: Opinions = msgspec.field(default_factory=dict)
+
+    def begin(self, call: ToolCall) -> None:
+        """Ask about a call, if it is one that may still be allowed."""
+        done = anyio.Event()
+        self._asked[call.id] = (call, done)
+        self._found.pop(call.id, None)
+        proposal = _proposal(self.decider, call, self.terms())
+        if proposal is None:
+            done.set()
+        else:
+            self.tasks.start_soon(self._ask, call.id, proposal, done)
+
+    async def opinions(self, calls: Sequence[ToolCall]) -> Opinions:
+        """What was said of these calls; those that nobody was asked about are begun now."""
+        for call in calls:
+            if call.id not in self._asked or self._asked[call.id][0] != call:
+                self.begin(call)
+        for call in calls:
+            await self._asked[call.id][1].wait()
+        return {call.id: self._found[call.id] for call in calls if call.id in self._found}
+
+    async def _ask(self, call_id: str, proposal: Proposal, done: anyio.Event) -> None:
+        opinion = await _one(self.classifier, proposal, self.clock)
+        if self._asked[call_id][1] is done:  # else the call was not complete yet
+            self._found[call_id] = opinion
+        done.set()
 
 
 def _proposal(decider: Decider, call: ToolCall, terms: Terms) -> Proposal | None:

@@ -12,7 +12,7 @@ from bridle.permissions.compile import from_execution_policy
 from bridle.permissions.patterns import canonical
 from bridle.spec.checks import compile_checks
 from bridle.spec.observability import store_of
-from bridle.tools.builtin.names import enabled_tools
+from bridle.tools.builtin.names import check_globs, enabled_tools
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
 from bridle.types.permissions import Policy, Scope
@@ -124,6 +124,7 @@ def _scope(spec: HarnessSpec) -> tuple[Scope, ...]:
     section = spec.tools
     if not section.enabled and not section.disabled:
         return ()
+    check_globs([*section.enabled, *section.disabled])
     removed = {canonical(glob): "tools.disabled lists it" for glob in section.disabled}
     return (Scope(layer="spec", tools=enabled_tools(section.enabled), removed=removed),)
 

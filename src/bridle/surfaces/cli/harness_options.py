@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bridle.app.coding import RunOptions
+from bridle.app.ruling import RunOptions
 from bridle.surfaces.cli.backends import check_backend
 from bridle.types.limits import DEFAULT_MAX_STEPS, Limits
 

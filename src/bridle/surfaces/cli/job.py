@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridle.app.ahead import load_ahead
-from bridle.app.coding import Coding, RunOptions, build_coding
+from bridle.app.coding import Coding, build_coding
 from bridle.app.resuming import with_open_model
 from bridle.errors import ConfigError, UserError
 from bridle.surfaces.cli import exits
@@ -24,6 +24,7 @@ from bridle.types.events import AnyEvent, ModelFellBack, Noted, ToolReturned, en
 if TYPE_CHECKING:
     from bridle.app.harness import Harness
     from bridle.app.results import RunResult
+    from bridle.app.ruling import RunOptions
     from bridle.app.session import Session
     from bridle.runs.summary import RunSummary
     from bridle.surfaces.cli.progress import Progress

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from bridle.runs.words import told
 from bridle.surfaces.cli.output import short, talk
 from bridle.types import events as ev
 from bridle.types.limits import DEFAULT_MAX_STEPS, Limits
@@ -75,6 +76,8 @@ class Progress:
                 self._line(f"  {event.to_model} answers instead: {event.why}")
             case ev.Noted():
                 self._line(f"  {event.text}")
+            case ev.HookRan(outcome="failed" | "blocked" | "halted"):
+                self._line(f"  hook {plain(told(event))}")
             case _:
                 pass
 

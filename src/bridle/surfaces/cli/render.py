@@ -42,6 +42,8 @@ def _detail(event: ev.Event) -> str:
             return event.error.message
         case ev.ApprovalRequired():
             return event.approval_id
+        case ev.HookRan():
+            return told(event)
         case ev.CheckEnded():
             return f"{event.name} {'passed' if event.passed else 'failed'}"
         case _:

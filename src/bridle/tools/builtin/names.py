@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bridle.errors import ConfigError, suggest
 from bridle.permissions.patterns import canonical
 
 if TYPE_CHECKING:
@@ -65,8 +66,26 @@ NAMED_WORKSPACE_NAMES = (
 )
 """Offered when they are named."""
 
+ELSEWHERE = (
+    "remember", "recall", "forget", "create_plan", "update_plan_step", "subagent", "fork_agent",
+    "call_coordinator", "send_message", "wait_for_agent", "tag_in_agent", "escalate_to_human",
+    "mcp_call_tool", "mcp_list_resources",
+)  # fmt: skip
+"""Names of tools that come with another part of a harness."""
+
 DEFAULT = "default"
 """In `tools.enabled`: what is offered when the field is not there."""
+
+
+def check_globs(globs: Sequence[str]) -> None:
+    """Refuse a name that no tool has; globs and tools of MCP servers are not known before a run."""
+    known = {
+        *BUILTIN_NAMES, *WORKSPACE_NAMES, *NAMED_NAMES, *NAMED_WORKSPACE_NAMES, *ELSEWHERE, DEFAULT,
+    }  # fmt: skip
+    for glob in globs:
+        name = canonical(glob)
+        if not set(name) & set("*?[") and not name.startswith("mcp__") and name not in known:
+            raise ConfigError(suggest(glob, known, what="tool"))
 
 
 def enabled_tools(globs: Sequence[str]) -> tuple[str, ...] | None:

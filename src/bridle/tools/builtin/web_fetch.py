@@ -72,6 +72,8 @@ def shown(page: Fetched, raw: bool) -> Done | Failed:
         return Failed(f"{head}\n\n{body[:SHOWN_OF_ERROR]}".rstrip(), kind="http_status")
     if kind in IMAGES and not page.cut:
         return Done(head, images=(Image(kind, base64.b64encode(page.body).decode()),))
+    if kind in IMAGES:
+        raise ToolError(f"{head}\nThe image is too large.", kind="too_large")
     if not is_text(kind):
         raise ToolError(
             f"{head}: this is not text.",

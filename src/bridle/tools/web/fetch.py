@@ -9,6 +9,7 @@ import anyio
 
 from bridle.errors import ConfigError, ModelError, ToolError
 from bridle.models.http import HttpClient, Timeouts
+from bridle.models.proxies import split_url
 from bridle.permissions.hosts import authority_of, host_of
 from bridle.tools.web.unpack import unpacker
 from bridle.types.base import Fact, Fixed
@@ -94,6 +95,8 @@ class Fetcher(Fixed, frozen=True, kw_only=True):
     ) -> Fetched:
         seen = [url := normal_url(url)]
         while True:
+            origin, _ = split_url(url)
+            self.reach.check_literal(origin.host, origin.port)
             response = await client.send("GET", url, headers=_headers(headers))
             try:
                 if not follow or response.status not in REDIRECTS:

@@ -21,6 +21,8 @@ from bridle.types.base import Fixed
 from bridle.types.tools import CallFacts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from anyio.abc import ByteStream
 
     from bridle.sandbox.hosts import Address
@@ -54,6 +56,16 @@ class Reach(Fixed, frozen=True, kw_only=True):
             return named.permits_address(target, address)
         return is_public(address)
 
+    def check_literal(self, host: str, port: int) -> None:
+        """Refuse an address written as such, also where a proxy would connect to it for us."""
+        target = parse_authority(f"[{host}]" if ":" in host else host, default_port=port)
+        if target is None:
+            raise ToolError(f"{host!r} is not the name of a host.", kind="invalid_url")
+        local = target.host == "localhost" or target.host.endswith(".localhost")
+        address = ipaddress.IPv4Address("127.0.0.1") if local else target.address
+        if address is not None and not self.permits_address(target, address):
+            raise _refused(host, port, [address])
+
     async def connect(self, host: str, port: int) -> ByteStream:
         """Connect to an address of the host that was checked; `ToolError` where none may be."""
         target = parse_authority(f"[{host}]" if ":" in host else host, default_port=port)
@@ -62,13 +74,7 @@ class Reach(Fixed, frozen=True, kw_only=True):
         found = [ipaddress.ip_address(text) for text in await self.resolve(target.host, port)]
         checked = [address for address in found if self.permits_address(target, address)]
         if not checked:
-            raise ToolError(
-                f"{host} was not reached: {', '.join(map(str, found)) or 'no address'} is not on "
-                "the public internet.",
-                hint=f"Only a host that is named in allowed_hosts, such as {host}:{port}, may be "
-                "on this machine or in a private network. Ask the user to add it if it is meant.",
-                kind="address_refused",
-            )
+            raise _refused(host, port, found)
         failed: OSError | None = None
         for address in checked:
             try:
@@ -77,6 +83,16 @@ class Reach(Fixed, frozen=True, kw_only=True):
                 failed = error
         assert failed is not None
         raise failed
+
+
+def _refused(host: str, port: int, found: Sequence[Address]) -> ToolError:
+    return ToolError(
+        f"{host} was not reached: {', '.join(map(str, found)) or 'no address'} is not on the "
+        "public internet.",
+        hint=f"Only a host that is named in allowed_hosts, such as {host}:{port}, may be on this "
+        "machine or in a private network. Ask the user to add it if it is meant.",
+        kind="address_refused",
+    )
 
 
 def checked_authority(url: str) -> str:

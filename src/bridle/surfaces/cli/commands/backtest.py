@@ -9,9 +9,9 @@ import anyio
 import click
 import msgspec
 
-from bridle.app.coding import RunOptions
 from bridle.app.policy import Backtested, backtest_policy
 from bridle.app.records import open_records
+from bridle.app.ruling import RunOptions
 from bridle.surfaces.cli.options import json_option, store_option
 from bridle.surfaces.cli.output import data, json_line
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from bridle.app.coding import RunOptions
+from bridle.app.ruling import RunOptions
 from bridle.app.settings import explain_setting, settings
 from bridle.app.trust import forget
 from bridle.app.trusting import trust_all, trust_states

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from bridle.app.coding import RunOptions
 from bridle.app.policy import explain
+from bridle.app.ruling import RunOptions
 from bridle.surfaces.cli.options import json_option, spec_option
 from bridle.surfaces.cli.output import data, json_line, talk
 

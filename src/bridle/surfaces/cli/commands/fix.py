@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import click
 
-from bridle.app.coding import RunOptions
+from bridle.app.ruling import RunOptions
 from bridle.app.samples import copy_sample
 from bridle.errors import UserError
 from bridle.surfaces.cli.job import FORMATS, Job, do

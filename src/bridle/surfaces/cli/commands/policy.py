@@ -8,9 +8,9 @@ import anyio
 import click
 import msgspec
 
-from bridle.app.coding import RunOptions
 from bridle.app.policy import Lesson, allowing, explain_call, learn_rules, run_policy_tests
 from bridle.app.records import open_records
+from bridle.app.ruling import RunOptions
 from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.options import json_option, spec_option, store_option
 from bridle.surfaces.cli.output import data, json_line, talk

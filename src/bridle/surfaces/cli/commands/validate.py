@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from bridle.app.coding import RunOptions
 from bridle.app.policy import spec_schema, validate
+from bridle.app.ruling import RunOptions
 from bridle.errors import SpecError, UserError
 from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.options import json_option
