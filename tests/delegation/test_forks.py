@@ -357,3 +357,25 @@ async def test_a_fork_begins_as_its_parent_does_where_only_the_newest_messages_a
         m.parts for m in parent.messages
     ]
     assert fork.cache_key == parent.cache_key
+
+
+async def test_an_agent_of_a_session_works_with_the_session_s_model(opened: Any) -> None:
+    models: dict[str, Cast] = {}
+
+    def resolve(name: str) -> Cast:
+        return models.setdefault(name, Cast(name, main=lambda _r: says("hi"), kid=[says("kid")]))
+
+    kinds = [Subagent("kid", instructions="kid"), Subagent("own", instructions="kid", model="x/k")]
+    async with opened(None, subagents=kinds, model="x/a", resolve_model=resolve) as harness:
+        session = await harness.session()
+        await session.send("first")
+        await session.models.switch("x/b")
+        used = []
+        for options in ({}, {"type": "kid"}, {"type": "own"}, {"type": "own", "model": "x/c"}):
+            agent = await session.subagents.spawn("t", **options)
+            await session.subagents.wait(agent)
+            used.append((await harness.store.runs(thread_id=agent.id))[0].model)
+        fork = await session.subagents.fork("t")
+        await session.subagents.wait(fork)
+        used.append((await harness.store.runs(thread_id=fork.id))[0].model)
+    assert used == ["x/b", "x/b", "x/k", "x/c", "x/a"], "a fork goes on with what was said"

@@ -117,7 +117,7 @@ def fork_agent_tool(kinds: Sequence[Subagent], *, workspace: Collection[str] = (
             role=role or (kind.id if kind is not None else ""),
             capabilities=capabilities or (kind.capabilities if kind is not None else ()),
             context=takes.context,
-            tools=_tools(kind, takes, workspace),
+            tools=tools_left(kind, takes, workspace),
             goals=scope.tasks if takes.goals else (),
             max_steps=kind.max_steps if kind is not None else SUBAGENT_MAX_STEPS,
             background=True,
@@ -155,7 +155,7 @@ def _model(
     return asked if kind is None else chosen_model(kind, asked, scope)
 
 
-def _tools(
+def tools_left(
     kind: Subagent | None, takes: Inherit, workspace: Collection[str]
 ) -> tuple[str, ...] | None:
     """The only tools that the agent may use; None for those that it is offered."""

@@ -45,7 +45,8 @@ def beginning(child: Child, *, input_id: str) -> Append:
     copies = tuple(
         ev.MessageEnded(
             message=msgspec.structs.replace(
-                message, id=derive_id("msg", f"{child.thread.id}:{message.id}")
+                message,
+                id=derive_id("pin" if message.pinned else "msg", f"{child.thread.id}:{message.id}"),
             )
         )
         for message in child.copies

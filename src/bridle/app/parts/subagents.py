@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bridle.agent.directory import agents_of
+from bridle.app.parts.modes import model_for
 from bridle.app.results import RunResult, result_of
 from bridle.errors import ConfigError, suggest
 from bridle.journal.children import beginning
@@ -97,6 +98,7 @@ class SessionSubagents:
             name=unused(name or type or how, taken),
             kind=kind,
             model=model or (None if takes.context else chosen),
+            current=model_for(self._attachment, blueprint.mode(self._attachment.state.mode_id)),
             max_depth=blueprint.limits.max_depth,
             workspace=blueprint.crew.workspace,
         )
