@@ -240,7 +240,7 @@ async def test_a_wait_ends_when_its_time_has_passed(opened: Any) -> None:
         return "awake"
 
     model = Cast(
-        main=[fork("ann", "slow"), calls("wait_for_agent", timeout=0.05), says("gave up")],
+        main=[fork("ann", "slow"), calls("wait_for_agent", timeout=2), says("gave up")],
         slow=[calls("sleep_long"), says("late")],
     )
     kind = Subagent("slow", instructions="slow", tools=[sleep_long])
