@@ -71,6 +71,8 @@ def object_part(name: str, value: Any) -> str:
         lines += [doc_of(value), *member_list(value)]
         for part, kind in PARTS.get(name, {}).items():
             lines += [f"**{part}**: {doc_of(kind)}", *member_list(kind)]
+    elif isinstance(value, tuple):
+        lines.append(", ".join(f"`{entry}`" for entry in value) + "\n")
     else:
         for shown in get_overloads(value) or [value]:
             lines.append(code(name, *parameters_of(shown), returns=returned(shown)))
