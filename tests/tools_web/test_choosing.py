@@ -62,6 +62,18 @@ def test_what_works_in_a_workspace_is_not_there_without_one(tmp_path):
     Harness(agent=Agent("x", tools=["codebase_search"]), workspace=Workspace(tmp_path))
 
 
+def test_a_flavor_without_tools_has_none(tmp_path):
+    (tmp_path / "harness.yaml").write_text("version: 1\nname: t\nflavor: no_tool\n")
+    script = [{"calls": [{"tool": "ask_user", "args": {"question": "hi?"}}]}, {"says": "done"}]
+    (tmp_path / "script.yaml").write_text(json.dumps(script))
+    bridle = Bridle(cwd=tmp_path, home=tmp_path)
+    ran = bridle("run", "go", "--model", "scripted/script.yaml", "--no-input")
+    assert ran.code == 0, ran.err
+    lines = bridle("events", "last", "--json").out.splitlines()
+    (end,) = [event for event in map(json.loads, lines) if event["type"] == "tool_end"]
+    assert "Available tools: none" in end["result"]
+
+
 SPEC = """\
 version: 1
 name: reader

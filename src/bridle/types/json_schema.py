@@ -43,11 +43,15 @@ class Schema:
 
     def __init__(self, body: Any) -> None:
         self.root = body
-        _known(body, "$")
+        for reference in _known(body, "$"):
+            self.find(reference)
 
     def problems(self, value: Any) -> list[Problem]:
         """What is wrong with a value, each with its place."""
-        return list(self.check(value, self.root, "$"))
+        try:
+            return list(self.check(value, self.root, "$"))
+        except RecursionError:
+            return ["$: is nested too deeply, or the schema refers to itself without end"]
 
     def check(self, value: Any, body: Any, at: str) -> Iterator[Problem]:
         """The problems of a part."""
@@ -79,7 +83,8 @@ class Schema:
         return found
 
 
-def _known(body: Any, at: str) -> None:
+def _known(body: Any, at: str) -> Iterator[str]:
+    """Refuse what is not known; yields the references."""
     if isinstance(body, bool):
         return
     if not isinstance(body, dict):
@@ -89,12 +94,14 @@ def _known(body: Any, at: str) -> None:
     for keyword, value in body.items():
         if keyword in MAPS or keyword in ("$defs", "definitions"):
             for name, below in value.items():
-                _known(below, f"{at}.{keyword}.{name}")
+                yield from _known(below, f"{at}.{keyword}.{name}")
         elif keyword in LISTS:
             for index, below in enumerate(value):
-                _known(below, f"{at}.{keyword}[{index}]")
+                yield from _known(below, f"{at}.{keyword}[{index}]")
         elif keyword in PARTS:
-            _known(value, f"{at}.{keyword}")
+            yield from _known(value, f"{at}.{keyword}")
+        elif keyword == "$ref":
+            yield str(value)
         elif keyword == "pattern":
             _pattern(value, at)
         elif keyword not in CHECKS and keyword not in ANNOTATIONS and keyword not in TOGETHER:
