@@ -64,7 +64,8 @@ MEANINGS = {
     "of them.",
     "execution_policy.allow_shell": "`false` removes `bash`.",
     "execution_policy.allow_read": "`false` denies what reads.",
-    "execution_policy.allow_network": "`true` lets commands reach the network.",
+    "execution_policy.allow_network": "`true` lets commands reach the network, and the web tools "
+    "ask for their hosts; `false` denies both.",
     "execution_policy.writable": "Directories beside the workspace that may be written.",
     "execution_policy.readable": "Directories beside the workspace that may be read.",
     "execution_policy.allowed_commands": "Command prefixes that run without asking; where given, "

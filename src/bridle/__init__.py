@@ -9,6 +9,7 @@ TYPE_CHECKING = False  # as in typing, which would cost a third of `bridle --ver
 if TYPE_CHECKING:
     from bridle.app.config import Agent, Heartbeat, Mode, Ports, RequestContext
     from bridle.app.content import FileInput
+    from bridle.app.display import DisplaySnapshot
     from bridle.app.harness import Harness
     from bridle.app.results import Pending, RunResult
     from bridle.app.run import Run
@@ -17,12 +18,27 @@ if TYPE_CHECKING:
     from bridle.delegation.subagent import Subagent
     from bridle.errors import BridleError, ModelError, RunError, ToolError, UserError
     from bridle.hooks.define import Hook, HookContext, HookResult
+    from bridle.tools.builtin.names import BUILTIN_TOOLS
     from bridle.tools.define import Tool, ToolContext, tool
+    from bridle.types.events.base import Event
     from bridle.types.limits import Limits
+    from bridle.types.messages import Message
     from bridle.types.permissions import Rules
     from bridle.types.secrets import Secret
+    from bridle.types.tasks import Task
+    from bridle.types.threads import Thread
+    from bridle.types.tools import CATEGORIES
+    from bridle.types.usage import Usage
 
 _HOMES = {
+    "Event": "bridle.types.events.base",
+    "Usage": "bridle.types.usage",
+    "DisplaySnapshot": "bridle.app.display",
+    "Task": "bridle.types.tasks",
+    "Message": "bridle.types.messages",
+    "Thread": "bridle.types.threads",
+    "BUILTIN_TOOLS": "bridle.tools.builtin.names",
+    "CATEGORIES": "bridle.types.tools",
     "Agent": "bridle.app.config",
     "FileInput": "bridle.app.content",
     "Heartbeat": "bridle.app.config",
@@ -53,8 +69,12 @@ _HOMES = {
 }
 
 __all__ = [
+    "BUILTIN_TOOLS",
+    "CATEGORIES",
     "Agent",
     "BridleError",
+    "DisplaySnapshot",
+    "Event",
     "FileInput",
     "Harness",
     "Heartbeat",
@@ -62,6 +82,7 @@ __all__ = [
     "HookContext",
     "HookResult",
     "Limits",
+    "Message",
     "Mode",
     "ModelError",
     "Pending",
@@ -74,9 +95,12 @@ __all__ = [
     "Secret",
     "Session",
     "Subagent",
+    "Task",
+    "Thread",
     "Tool",
     "ToolContext",
     "ToolError",
+    "Usage",
     "UserError",
     "Workspace",
     "__version__",

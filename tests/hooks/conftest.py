@@ -1,16 +1,19 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from bridle import Agent, Harness, Rules, tool
 from bridle.runs.replay.driver import replay_thread
 from bridle.testing import ScriptedModel
 from support.cli import Bridle
+from support.kernel import check_folds
+from support.stores import check_projections
 
 RUN: list[str] = []
 
@@ -33,6 +36,15 @@ def look(what: str) -> str:
 def fail() -> str:
     """Fail."""
     raise ValueError("broken")
+
+
+@pytest.fixture(autouse=True)
+def folded(tmp_path: Path) -> Iterator[None]:
+    """The rows and the shared fold of every thread must be what its events say."""
+    yield
+    for path in tmp_path.glob("hooks.db"):
+        check_projections(path)
+        anyio.run(check_folds, path)
 
 
 @pytest.fixture

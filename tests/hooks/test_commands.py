@@ -278,3 +278,11 @@ def test_what_cannot_be_is_told_with_its_line(
         assert done.code == 2
         assert f"harness.yaml:{line}:" in done.err
         assert told in done.err
+
+
+def test_the_schema_names_every_event(project: Bridle) -> None:
+    schema = project("validate", "--schema").json
+    names = schema["$defs"]["HookSection"]["properties"]["event"]["enum"]
+    assert "PreToolUse" in names
+    assert "tool:before_call" in names
+    assert "memory:store" not in names

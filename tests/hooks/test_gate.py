@@ -9,6 +9,7 @@ import pytest
 
 from bridle import Hook, HookContext, HookResult, Rules
 from bridle.testing import ScriptedModel, calls, says
+from bridle.types.permissions import Classified
 from support.hooks import log_of
 
 Opened = Callable[..., Any]
@@ -283,3 +284,55 @@ async def test_what_a_hook_says_has_no_secrets(
     assert "uses" in str(events)
     assert token not in str(events)
     assert token not in str(model.requests)
+
+
+async def test_what_a_classifier_said_does_not_hold_for_changed_arguments(
+    opened: Opened, model: ScriptedModel, acted: list[str]
+) -> None:
+    def harmless(_proposal: Any) -> Classified:
+        return Classified(risk="low", confidence=1.0)
+
+    options = {"permissions": Rules(), "classifier": harmless}
+    watching = Hook(event="PreToolUse", handler=decide())
+    result, _ = await one_call(opened, model, watching, **options)
+    assert result.reason == "end_turn"
+    assert acted == ["x"]
+    acted.clear()
+    changing = Hook(event="PreToolUse", handler=decide(args={"what": "y"}))
+    result, _ = await one_call(opened, model, changing, **options)
+    assert result.reason == "awaiting"
+    assert acted == []
+
+
+async def test_a_handler_cannot_change_a_call_behind_the_gate(
+    opened: Opened, model: ScriptedModel, acted: list[str]
+) -> None:
+    def meddle(context: HookContext) -> None:
+        context.data["tool_input"]["what"] = "evil"
+
+    kinds = [("tool:before_call", "validate"), ("tool:after_call", "observe")]
+    hooks = [Hook(event=event, type=kind, handler=meddle) for event, kind in kinds]
+    _, events = await one_call(opened, model, *hooks)
+    assert acted == ["x"]
+    assert "evil" not in str(events)
+
+
+async def test_a_handler_that_exits_fails(
+    opened: Opened, model: ScriptedModel, acted: list[str]
+) -> None:
+    def leave(_context: HookContext) -> None:
+        raise SystemExit(3)
+
+    _, events = await one_call(opened, model, Hook(event="PreToolUse", handler=leave))
+    assert acted == []
+    assert "SystemExit" in of_type(events, "tool_end")[0].result
+
+
+async def test_an_endless_answer_is_cut(
+    opened: Opened, model: ScriptedModel, acted: list[str]
+) -> None:
+    hook = Hook(event="PreToolUse", handler=decide(decision="deny", reason="x" * 1_000_000))
+    _, events = await one_call(opened, model, hook)
+    [ran] = of_type(events, "hook_ran")
+    assert len(ran.reason) < 70_000
+    assert ran.reason.endswith("characters]")

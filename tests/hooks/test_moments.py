@@ -63,6 +63,8 @@ async def test_what_the_user_says_can_be_changed_and_added_to(
         assert "[hook day] It is Monday." in told
         kept = await session.threads.messages()
         assert "secret" not in str(kept)
+        [started] = await log_of(harness, "agent_start")
+        assert started.task == "my [gone]"
 
 
 async def test_a_blocked_prompt_never_reaches_the_model(

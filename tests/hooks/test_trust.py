@@ -120,6 +120,14 @@ def test_settings_that_reach_beyond_the_project_need_trust(project: Bridle) -> N
     assert project("run", "go", "--model", "scripted/answers.yaml").code == 0
 
 
+def test_nothing_hides_in_what_is_shown(project: Bridle) -> None:
+    write_project(project, {"event": "PreToolUse", "command": "evil\r\x1b[2K\u202etrue\nmore"})
+    refused = project("run", "go")
+    assert refused.code == 4
+    assert r"runs evil\r\x1b[2K\u202etrue\nmore (" in refused.err
+    assert "\x1b" not in refused.err
+
+
 def test_a_damaged_store_is_told(project: Bridle) -> None:
     guarded(project)
     store = project.home / "b" / "trust.json"

@@ -209,7 +209,7 @@ async def test_it_looks_at_a_call_while_the_next_one_is_still_written():
                 return
             for index in range(2):
                 yield CallStart(index=index, tool="deploy")
-                yield CallDelta(index=index, text='{"where": "%d"}' % index)
+                yield CallDelta(index=index, text=f'{{"where": "{index}"}}')
                 if index == 1:
                     with anyio.fail_after(20):
                         await judged.wait()

@@ -81,7 +81,7 @@ async def test_a_repository_that_is_made_brings_nothing_that_runs(
 def use(root: Path) -> None:
     """What a user does in a repository, whatever comes of it."""
     identity = "-c user.name=a -c user.email=a@b"
-    os.system(  # noqa: S605
+    os.system(
         f"cd {root} && (git status; git st; git add -A; git {identity} commit -qm x) "
         ">/dev/null 2>&1"
     )
@@ -156,6 +156,19 @@ async def test_while_another_command_holds_the_name_it_is_not_kept(
     assert not (workspace / ".git").exists()
     assert (await shell("git init -q")).notes == ()
     assert (workspace / ".git" / "HEAD").exists()
+
+
+@pytest.mark.skipif(not probe.landlock().available, reason="needs Landlock")
+async def test_where_nothing_can_stand_in_the_whole_stays_beside_it(
+    policy: SandboxPolicy, workspace: Path, supervisor: Supervisor
+) -> None:
+    """What was made may have been the user's, meanwhile."""
+    shell = Shell(supervisor, make_sandbox("landlock", policy), policy.root)
+    done = await shell("git init -q; git config remote.origin.url https://example.org/x")
+    (aside,) = [path for path in workspace.iterdir() if path.name.startswith(".git.made-")]
+    assert f"The whole is {aside}" in " ".join(done.notes)
+    assert "example.org" in (aside / "config").read_text()
+    assert "example.org" not in (workspace / ".git" / "config").read_text()
 
 
 def test_only_plain_settings_are_kept() -> None:

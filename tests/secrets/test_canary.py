@@ -71,6 +71,10 @@ def script(root: Path) -> list[list[dict[str, Any]]]:
         one("update_setting", key="k", value=f"{SHAPED} {VALUE}"),
         one("get_setting", key="k"),
         one("inspect_context"),
+        one("codebase_search", query="canary two value"),
+        one("web_fetch", url=f"http://127.0.0.1:9/{SHAPED}?q={VALUE}"),
+        one("web_search", query=f"{SHAPED} {VALUE}"),
+        one("create_plan", title=f"plan {SHAPED}", steps=[f"use {SHAPED}", f"then {VALUE}"]),
         one("no_such_tool", x=SHAPED),
         one("leaks", how=["wrong", SHAPED]),
         one("subagent", agent_type="sub", task=f"look at {SHAPED} {VALUE}"),
@@ -118,8 +122,8 @@ async def everything(
     project(root)
     steps = [{"calls": step} for step in script(root)]
     named = [*NAMED_NAMES, *NAMED_WORKSPACE_NAMES]
-    named.remove("sleep")
-    named.remove("request_permission")
+    for name in ("sleep", "request_permission", "navigate", "screenshot", "extract"):
+        named.remove(name)  # they say nothing of their own, or need a browser
     async with WireServer() as server, HttpClient() as http:
         server.plays(
             *steps,
@@ -245,3 +249,35 @@ async def test_without_redaction_the_same_finds_them(
         "event subagent_start", "export events --json", "export evidence --format json",
         "export evidence --format html", "export bundle",
     } <= found, blind  # fmt: skip
+
+
+async def test_a_defect_of_ours_shows_no_secret(caplog: pytest.LogCaptureFixture) -> None:
+    """What breaks the loop itself is recorded and logged without the words that it came with."""
+
+    class Broken:
+        id, context_window, price = "m/m", None, None
+
+        async def stream(self, request: Any) -> Any:
+            raise RuntimeError(f"lost {SHAPED} {VALUE}")
+            yield
+
+    for secrets, redact, found in (({"TWO": VALUE}, (), 0), (None, None, 1)):
+        places = Places()
+        caplog.clear()
+        async with Harness(
+            store="memory:",
+            agent=Agent("x"),
+            resolve_model=lambda _id: Broken(),
+            secrets=secrets,
+            redact=redact,
+        ) as harness:
+            session = await harness.session()
+            result = await session.send("go")
+            places.look("error", repr(result.error))
+            for event in await harness.store.events(session.thread_id):
+                places.look("events", encode_event(event))
+        watch_logging(places, caplog)
+        assert result.error is not None
+        assert {where: bool(n) for where, n in places.seen.items()} == {
+            "error": bool(found), "events": bool(found), "logging": bool(found),
+        }  # fmt: skip

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from bridle import Agent, Harness, Rules, Secret, ToolContext, Workspace, tool
@@ -214,6 +216,17 @@ async def test_a_mark_is_never_written_over_the_secret(tmp_path: Path) -> None:
     assert key not in text
 
 
+async def test_the_model_is_told_the_names(tmp_path: Path) -> None:
+    secrets = {"TOKEN": VALUE, "API": Secret("another-value", hosts=("api.example",))}
+    _, _, _, model = await played(tmp_path, secrets=secrets)
+    assert model.requests[0].system.endswith(
+        "Secrets: write the placeholder; the value is put in when the call runs.\n"
+        "- {{secret:TOKEN}} for bash\n- {{secret:API}} for calls to api.example"
+    )
+    _, _, _, model = await played(tmp_path, secrets={})
+    assert model.requests[0].system == "x"
+
+
 def test_bad_names_and_short_values_are_refused() -> None:
     for secrets, words in (({"A B": "x" * 9}, "name of a secret"), ({"A": "abc"}, "too short")):
         with pytest.raises(ConfigError, match=words):
@@ -266,3 +279,46 @@ async def test_what_is_shown_live_is_redacted_across_pieces(tmp_path: Path) -> N
     assert shown == "a {{secret:P}} bhalf: {{secret:P}}, done"
     assert "hunter2-" not in text.replace(command, "")
     assert returned(events)[0].result == "a {{secret:P}} b"
+
+
+@pytest.mark.parametrize("kind", [pytest.param("bubblewrap", marks=pytest.mark.bwrap), "landlock"])
+async def test_in_the_sandbox_the_value_is_on_no_command_line(tmp_path: Path, kind: str) -> None:
+    """All command lines of the machine are looked at while the command runs."""
+    seen: list[str] = []
+
+    value = "on-no-command-line-7"
+    command = "printf %s {{secret:TOKEN}} | tr a-z A-Z; sleep 1.5; true"
+    model = ScriptedModel([calls("bash", command=command), says("done")])
+    async with Harness(
+        store="memory:",
+        agent=Agent("x"),
+        workspace=Workspace(tmp_path, sandbox=kind),
+        permissions=Rules(profile="yolo"),
+        resolve_model=lambda _id: model,
+        secrets={"TOKEN": value},
+    ) as harness:
+        session = await harness.session()
+        async with anyio.create_task_group() as tasks:
+
+            async def look() -> None:
+                while not any("BRIDLE_SECRET_0" in line for line in seen):
+                    seen[:] = command_lines()
+                    await anyio.sleep(0.02)
+
+            tasks.start_soon(look)
+            with anyio.fail_after(30):
+                result = await session.send("go")
+            tasks.cancel_scope.cancel()
+        events = await harness.store.events(session.thread_id)
+    assert result.text == "done"
+    assert returned(events)[0].result == value.upper()
+    assert any("BRIDLE_SECRET_0" in line for line in seen), "it was not seen at all"
+    assert [line for line in seen if value in line] == []
+
+
+def command_lines() -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found.append(path.read_bytes().decode("utf-8", "replace"))
+    return found

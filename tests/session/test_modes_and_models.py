@@ -49,6 +49,7 @@ async def test_each_mode_remembers_its_model_in_the_thread(opened, model):
     model.plays(says("one"))
     async with opened(modes=[PLAN, BUILD]) as harness:
         session = await harness.session()
+        assert [(m.id, m.color) for m in session.modes.list] == [("plan", None), ("build", "#fff")]
         await session.models.switch("x/other")
         await session.modes.switch("build")
         assert session.models.current == "x/builder"

@@ -6,11 +6,15 @@ from pathlib import Path
 import anyio
 import pytest
 
-from bridle import Rules
+from bridle import Rules, Workspace
+from bridle.errors import ToolError
 from bridle.permissions.compile import policy_of
+from bridle.ports.tools import CallScope
 from bridle.testing import calls, says
 from bridle.tools.builtin.shells import Shells
-from tests.tools_builtin.conftest import results
+from bridle.types.events import LeaseTaken
+from bridle.types.threads import Owner
+from tools_builtin.conftest import results
 
 pytestmark = pytest.mark.anyio
 
@@ -160,8 +164,6 @@ async def test_a_shell_dies_with_its_run_and_a_later_run_is_told(opened, model, 
             start(command="(while :; do date +%s%N > beat; sleep 0.05; done) & echo up"),
         )
         shell = session_of(results(events)[0].result)
-        shells = session._attachment.blueprint.builtin.shells
-        assert isinstance(shells, Shells)
         with anyio.fail_after(20):
             while not await _still(root / "beat"):
                 pass
@@ -255,3 +257,48 @@ async def test_a_session_cannot_be_led_out_of_the_workspace(opened, model, root:
         )
     assert not any("TOPSECRET" in result.result for result in results(events))
     assert [result.is_error for result in results(events)[2:]] == [True, True]
+
+
+async def test_a_shell_ends_when_another_process_takes_its_run_over(root: Path):
+    place = Workspace(root, sandbox="none").place()
+    mine = Owner(host="h", boot="b", pid=1, started="1")
+    other = Owner(host="h", boot="b", pid=2, started="2")
+    scope = CallScope(thread_id="thr", run_id="run", call_id="run.1.0", owner=mine.key)
+    async with anyio.create_task_group() as tasks:
+        shells = Shells(place, lambda: tasks)
+        shell = await shells.start(scope, str(root))
+        shells.hear(LeaseTaken(thread_id="thr", owner=mine, epoch=1))
+        shells.hear(LeaseTaken(thread_id="another", owner=other, epoch=1))
+        await shell.run("echo alive", str(root), 10, scope)
+        assert shell.read() == "alive\n"
+        shells.hear(LeaseTaken(thread_id="thr", owner=other, epoch=2))
+        with anyio.fail_after(20):
+            await shell.wait(20, until=lambda: False)
+        assert shell.ended == "another process took its run over"
+        with pytest.raises(ToolError, match="was not started again"):
+            shells.find(shell.id, "thr")
+
+
+async def test_a_shell_outlives_a_question_to_the_user(opened, model, root: Path):
+    """The run parks and goes on in the same process: a new drain, the same shell."""
+    async with opened() as harness:
+        session = await harness.session()
+        shell = ""
+
+        def hear(event) -> None:
+            nonlocal shell
+            if event.type == "tool_end" and "[session " in event.result:
+                shell = session_of(event.result)
+
+        session.events.subscribe(hear)
+        model.plays(
+            calls("bash_session", action="start", command="x=42"),
+            calls("ask_user", question="go on?"),
+            lambda _request: calls("bash_session", action="send", session=shell, command="echo $x"),
+            says("done"),
+        )
+        result = await session.send("go")
+        run_id = await session.answer(result.pending[0].id, "yes")
+        await session.wait(run_id)
+        events = [e async for e in _history(session)]
+    assert results(events)[-1].result == "42"

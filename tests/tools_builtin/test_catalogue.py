@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.tools_builtin.conftest import results
 
 from bridle import Agent, Rules, Subagent, UserError
 from bridle.app.coding import build_coding
@@ -15,6 +14,7 @@ from bridle.models.scripted import ScriptedModel as Scripted
 from bridle.testing import calls, says
 from bridle.tools.builtin import names
 from bridle.tools.define import Tool
+from tools_builtin.conftest import results
 
 pytestmark = pytest.mark.anyio
 

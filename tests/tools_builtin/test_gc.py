@@ -16,7 +16,7 @@ from bridle.ports.clock import SystemClock
 from bridle.store.artefacts import FileArtefacts
 from bridle.testing import ScriptedModel, calls, says
 from support.cli import Bridle
-from tests.tools_builtin.conftest import git
+from tools_builtin.conftest import git
 
 pytestmark = pytest.mark.anyio
 KEEP = 30.0
@@ -58,7 +58,7 @@ class World:
     async def run(self, command: str, *, days: float) -> str:
         """A run of so many days ago; what it left on the disk is as old."""
         self.model.plays(calls("bash", command=command), says("done"))
-        fresh = {path for path in self.files()}
+        fresh = set(self.files())
         async with self.harness(days) as harness:
             session = await harness.session()
             result = await session.send("go")
@@ -114,7 +114,7 @@ async def test_old_snapshots_go_and_what_a_kept_run_needs_stays(world: World) ->
     assert sorted(undone.restored) == ["new.txt", "old.bin"]
     assert (world.root / "old.bin").stat().st_size == 200_000
     assert (await world.collect(dry_run=False)).total == 0
-    with pytest.raises(BridleError, match="is gone|bad object|Not a valid object|not a tree"):
+    with pytest.raises(BridleError, match=r"is gone|bad object|Not a valid object|not a tree"):
         await world.undo(old)
 
 

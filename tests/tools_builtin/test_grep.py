@@ -13,7 +13,7 @@ from bridle.ports.tools import CallScope
 from bridle.tools.builtin.grep import grep_tool
 from bridle.tools.builtin.ignoring import files
 from bridle.tools.builtin.searching import required
-from tests.tools_builtin.conftest import git
+from tools_builtin.conftest import git
 
 RG = shutil.which("rg")
 needs_rg = pytest.mark.skipif(RG is None, reason="ripgrep is not installed; scripts/install-system")

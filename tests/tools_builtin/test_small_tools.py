@@ -11,7 +11,7 @@ from bridle.app.config import Ports
 from bridle.ports.clock import SystemClock
 from bridle.testing import ScriptedModel, calls, says
 from bridle.types.base import Moving
-from tests.tools_builtin.conftest import results
+from tools_builtin.conftest import results
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ import pytest
 from bridle import Subagent
 from bridle.errors import ConfigError
 from bridle.testing import calls, says
-from tests.tools_builtin.conftest import git
+from tools_builtin.conftest import git
 
 pytestmark = pytest.mark.anyio
 

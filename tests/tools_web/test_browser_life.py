@@ -69,26 +69,28 @@ def holding(mark: str) -> list[str]:
 @needs_chromium
 @pytest.mark.chromium
 @pytest.mark.anyio
-async def test_it_ends_with_its_run(opened, model, server, tmp_path):
+async def test_it_ends_with_its_run(opened, model, server, tmp_path, monkeypatch):
+    temp = Path(tempfile.mkdtemp(prefix="b-", dir="/tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", str(temp))
     server.page("/", BEATS)
     workspace = Workspace(tmp_path, sandbox="none", allowed_hosts=[server.host])
     model.plays(calls("navigate", url=server.url("/")), calls("ask_user", question="go on?"))
     async with opened("navigate", "extract", workspace=workspace) as harness:
         session = await harness.session()
         first = await session.send("go")
-        temp = Path(harness._workspaces._open.blueprint.card.place.sandbox.policy.temp)
-        mark = f"chromium-{temp.name}"
+        (own,) = temp.glob("bridle-*")
+        mark = f"chromium-{own.name}"
         assert holding(mark), "it runs while its run waits for an answer"
         model.plays(says("done"))
         await session.answer(first.pending[0].id, "yes")
         await session.wait(first.run_id)
-        profile = temp / f"{mark}-*"
         with anyio.fail_after(30):
-            while holding(mark) or [*profile.parent.glob(profile.name)]:
+            while holding(mark) or [*own.glob("chromium-*")]:
                 await anyio.sleep(0.1)
         model.plays(calls("extract"), says("done"))
         await session.send("again")
         assert (await results(session, runs=2))[-1].kind == "no_page"
+    shutil.rmtree(temp)
 
 
 @needs_chromium

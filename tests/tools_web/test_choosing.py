@@ -34,9 +34,10 @@ async def test_an_agent_names_what_it_wants_beside_the_default(opened, model, tm
 
 
 @pytest.mark.parametrize("name", sorted(OPTIONAL))
-def test_the_gate_knows_what_they_are(name, tmp_path):
-    harness = Harness(agent=Agent("x", tools=[name]), workspace=Workspace(tmp_path))
-    tool = harness._catalogue.find(name)
+async def test_the_gate_knows_what_they_are(name, opened, tmp_path):
+    async with opened(name, workspace=Workspace(tmp_path)) as harness:
+        catalogue = (await harness.session())._attachment.blueprint.builtin
+    tool = catalogue.find(name)
     args = {"query": "x"} if "search" in name else {"url": "https://e.org:8443/a"}
     facts = tool.describe(ToolCall(id="c", tool=name, args=args))
     assert facts.problem is None
@@ -47,7 +48,7 @@ def test_the_gate_knows_what_they_are(name, tmp_path):
     assert facts.hosts == (("e.org:8443",) if "url" in args else ())
     wrong = tool.describe(ToolCall(id="c", tool=name, args={"nope": 1}))
     assert f"{name} takes {{" in (wrong.problem or "")
-    assert tool is harness._catalogue.find(name), "it keeps what it holds"
+    assert tool is catalogue.find(name), "it keeps what it holds"
 
 
 def test_an_unknown_name_is_an_error_with_the_nearest_one():
@@ -59,6 +60,18 @@ def test_what_works_in_a_workspace_is_not_there_without_one(tmp_path):
     with pytest.raises(ConfigError, match="codebase_search"):
         Harness(agent=Agent("x", tools=["codebase_search"]))
     Harness(agent=Agent("x", tools=["codebase_search"]), workspace=Workspace(tmp_path))
+
+
+def test_a_flavor_without_tools_has_none(tmp_path):
+    (tmp_path / "harness.yaml").write_text("version: 1\nname: t\nflavor: no_tool\n")
+    script = [{"calls": [{"tool": "ask_user", "args": {"question": "hi?"}}]}, {"says": "done"}]
+    (tmp_path / "script.yaml").write_text(json.dumps(script))
+    bridle = Bridle(cwd=tmp_path, home=tmp_path)
+    ran = bridle("run", "go", "--model", "scripted/script.yaml", "--no-input")
+    assert ran.code == 0, ran.err
+    lines = bridle("events", "last", "--json").out.splitlines()
+    (end,) = [event for event in map(json.loads, lines) if event["type"] == "tool_end"]
+    assert "Available tools: none" in end["result"]
 
 
 SPEC = """\

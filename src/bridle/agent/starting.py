@@ -24,6 +24,8 @@ from bridle.types.ops import Send, Steer
 from bridle.types.runs import Failure
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bridle.agent.ending import Ending
     from bridle.journal.state import RunState
 
@@ -92,7 +94,7 @@ class Starting(Moving, kw_only=True):
             model_id=setup.model_id,
             fallbacks=setup.fallbacks,
             mode_id=setup.mode_id,
-            task=plain_text(op.parts)[:TASK_LENGTH],
+            task=task_of(op, rans),
             head=head,
             policy=policy,
             limits=limits,
@@ -220,6 +222,12 @@ class Starting(Moving, kw_only=True):
         blob = await self.log.journal.store.blob(last.head)
         cause = "unknown" if blob is None else what_changed(_head.decode(blob), setup.head)
         return (ev.PrefixBroken(run_id=run_id, cause=cause, head=head, policy=policy),)
+
+
+def task_of(op: Send, rans: Sequence[ev.HookRan]) -> str:
+    """What a run is about, in the words that hooks left of it."""
+    left = [ran.text for ran in rans if ran.text is not None]
+    return (left[-1] if left else plain_text(op.parts))[:TASK_LENGTH]
 
 
 def what_changed(before: RequestHead, after: RequestHead) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio
 import msgspec
 
 from bridle.app.display import DisplayState, restored
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from bridle.types.ops import Op
     from bridle.types.threads import Thread
     from bridle.workers.dispatcher import Dispatcher
+
+
+LAST_EVENTS = 2000
+"""How many events of a long run a session that comes late looks at, to show it."""
 
 
 class Engine(Fixed, frozen=True, kw_only=True):
@@ -99,6 +104,16 @@ class Attachment:
             await self.leave()
         else:
             self._detach()
+        try:
+            await self._hold(thread)
+        except BaseException:
+            self._detach()
+            with anyio.CancelScope(shield=True):
+                await self.engine.locks.release(thread.id)
+            raise
+        self._tell_moved(created)
+
+    async def _hold(self, thread: Thread) -> None:
         store = self.journal.store
         await self.engine.dispatcher.adopt(thread.id)
         self._unsubscribe = self.engine.dispatcher.watch(thread.id, self._hear)
@@ -108,14 +123,14 @@ class Attachment:
         self.view.load(await store.pending(threads=tree))
         shown = restored(self._state, await self._last_run(), self.view.pending)
         self.display.reset(shown)
-        self._tell_moved(created)
 
     async def _last_run(self) -> list[AnyEvent]:
         """The events of the run in progress, else of the last one, and what is being written."""
         run = self.state.run or self.state.last_run
         if run is None:
             return []
-        events = await self.journal.store.events(self.state.id, after=run.start.seq - 1)
+        after = max(run.start.seq - 1, self.state.seq - LAST_EVENTS)
+        events = await self.journal.store.events(self.state.id, after=after)
         ours = [event for event in events if event.run_id in (run.run_id, None)]
         return [*ours, *self.journal.bus.open_message(self.state.id)]
 
@@ -170,7 +185,9 @@ class Attachment:
         own = event.thread_id == thread.id
         if own and isinstance(event, Event) and not event.quiet:
             self._thread = _touched(thread, event)
-        state = self.state
+        state = self._state
+        if state is None:
+            return  # it is being folded, this event with it
         if own and isinstance(event, Event) and event.seq == state.seq + 1:
             state.apply(event)
         self.view.apply(event)

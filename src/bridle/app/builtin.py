@@ -57,7 +57,7 @@ class Catalogue(Fixed, frozen=True, kw_only=True):
             if tool.name == wanted:
                 return tool
         if wanted not in self.named:
-            known = [*(tool.name for tool in self.offered), *self.named]
+            known = [*(tool.name for tool in self.offered), *self.named, *self.later]
             raise ConfigError(suggest(name, known, what="built-in tool"))
         return self.named[wanted]()
 

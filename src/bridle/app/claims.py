@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bridle.app.trust import Claim
+from bridle.app.trust import Claim, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,13 +41,14 @@ def _settings(root: Path, layer: Layer) -> Iterator[Claim]:
     models = {field: said for field in MODELS if (said := layer.value(field)) is not msgspec.UNSET}
     if models:
         text = f"sends your key and your code to {_shown(models)}"
-        yield Claim(kind="models", name=name, text=text)
+        yield Claim(kind="models", name=name, text=visible(text))
     for field in OUTSIDE:
         said = layer.value(field)
         paths = [path for path in said if _leaves(root, path)] if isinstance(said, list) else []
         if paths:
             verb = field.rpartition(".")[2]
-            yield Claim(kind=verb, name=name, text=f"makes {', '.join(paths)} {verb}")
+            text = f"makes {', '.join(paths)} {verb}"
+            yield Claim(kind=verb, name=name, text=visible(text))
 
 
 def _hook_claim(name: str, bound: Bound) -> Claim:
@@ -62,7 +63,7 @@ def _hook_claim(name: str, bound: Bound) -> Claim:
     }
     said = ", ".join(f"{key} {_shown(value)}" for key, value in details.items() if value)
     text = f"on {hook.event} runs {bound.runs} ({said})"
-    return Claim(kind="hook", name=name, text=text, files=dict(bound.content))
+    return Claim(kind="hook", name=name, text=visible(text), files=dict(bound.content))
 
 
 def _leaves(root: Path, path: Any) -> bool:

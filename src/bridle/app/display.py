@@ -107,8 +107,12 @@ def restored(
     now = DisplaySnapshot()
     for event in last_run:
         now = fold(now, event)
+    run = state.run or state.last_run
     return _with(
         now,
+        is_running=state.run is not None and not state.run.paused,
+        run_id=run.run_id if run is not None else None,
+        model_id=now.model_id or (run.model_id if run is not None else None),
         mode_id=state.mode_id or now.mode_id,
         pending=pending,
         tasks=state.tasks,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import nullcontext
 from functools import partial
@@ -33,7 +34,7 @@ from bridle.app.workspaces import Given, Record, Workspaces
 from bridle.checks.plan import CheckPlan
 from bridle.checks.run import ProjectChecks
 from bridle.delegation.subagent import Subagent, check_kinds
-from bridle.errors import ConfigError
+from bridle.errors import ConfigError, StoreError
 from bridle.journal.bus import Bus
 from bridle.journal.recorder import Journal
 from bridle.models.breaker import Breakers
@@ -62,6 +63,9 @@ if TYPE_CHECKING:
     from bridle.types.events import HeartbeatChanged
     from bridle.types.permissions import Policy, Rules
     from bridle.types.secrets import Secret
+
+
+log = logging.getLogger("bridle.harness")
 
 
 class Harness:
@@ -234,6 +238,8 @@ class Harness:
             next_delay=next_delay,
             tasks=self._tasks.group,
         )
+        for listener in self._blueprint.builtin.listeners:
+            journal.bus.subscribe(listener)
         self._beats = Heartbeats(clock, self._tasks.group, self._report)
         for heartbeat in self._heartbeats:
             self._beats.register(heartbeat)
@@ -253,12 +259,19 @@ class Harness:
         await self.heartbeats.stop()
         await self._tasks.close()
         await tell_shutdown(self._hooks(), self._engine.journal, self._sessions)
-        await self._workspaces.destroy(await self._records())
-        await self._locks.release_all()
+        await self._let_go()
         self._engine = None
         self._sessions.clear()
         if self._close is not None:
             await self._close()
+
+    async def _let_go(self) -> None:
+        try:
+            if self._workspaces.is_open:
+                await self._workspaces.destroy(await self._records())
+        except StoreError:
+            log.warning("The end of the workspace cannot be recorded", exc_info=True)
+        await self._locks.release_all()
 
     @property
     def store(self) -> Store:

@@ -18,7 +18,7 @@ from bridle.app.guard import GuardedModel
 from bridle.errors import ConfigError, suggest
 from bridle.gate.decide import Decider
 from bridle.gate.run import Runner
-from bridle.gate.secrets import SecretTools
+from bridle.gate.secrets import SecretTools, told
 from bridle.models.packs import Tuning, fitted
 from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.evaluate import evaluate
@@ -170,7 +170,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
                 return _head.decode(blob)
         system = kind.instructions if kind is not None else agent.instructions
         return RequestHead(
-            system=self.blueprint.redactor.text(system),
+            system=self.blueprint.redactor.text(system + told(self.blueprint.secrets)),
             tools=self.blueprint.redactor.value(tools.specs),
             settings=tuning.settings(output_schema=None if kind else agent.output_schema),
             history=tuning.history,

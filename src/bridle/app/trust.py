@@ -131,12 +131,19 @@ def describe(root: Path, claims: Sequence[Claim]) -> str:
 
 def _changes(before: Kept | None, claim: Claim) -> list[str]:
     if before is None:
-        return [f"with {name}" for name in claim.files]
+        return [f"with {visible(name)}" for name in claim.files]
     changed = [f"was: {before.text}"] if before.text != claim.text else []
     names = sorted({*before.files, *claim.files})
     return changed + [
-        f"changed: {name}" for name in names if before.files.get(name) != claim.files.get(name)
+        f"changed: {visible(name)}"
+        for name in names
+        if before.files.get(name) != claim.files.get(name)
     ]
+
+
+def visible(text: str) -> str:
+    """The text with nothing in it that a terminal would act on instead of showing it."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _same(kept: Kept | None, claim: Claim) -> bool:

@@ -79,6 +79,11 @@ class Workspaces:
         return str(self._own.root) if self._own is not None and self._own.exists else None
 
     @property
+    def is_open(self) -> bool:
+        """Whether the harness's own workspace is open."""
+        return self._open is not None
+
+    @property
     def last(self) -> Furnished | None:
         """The workspace that was used last."""
         return self._open or next(reversed(self._latest.values()), None)
@@ -101,11 +106,13 @@ class Workspaces:
 
     async def destroy(self, records: Mapping[str, Record]) -> None:
         """Let go the harness's own workspace; what a function made is its caller's."""
-        if self._open is None or self._own is None:
+        if not self.is_open:
             return
-        for record in records.values():
-            await record(WorkspaceStatusChanged(status="destroying"))
-        self._open = None
+        try:
+            for record in records.values():
+                await record(WorkspaceStatusChanged(status="destroying"))
+        finally:
+            self._open = None
         for record in records.values():
             await record(WorkspaceStatusChanged(status="destroyed"))
 

@@ -113,6 +113,15 @@ class SecretTools(Fixed, frozen=True, kw_only=True):
         return filled
 
 
+def told(secrets: Mapping[str, Secret]) -> str:
+    """What the model is told of the secrets: their names, and for whom they are."""
+    if not secrets:
+        return ""
+    lines = [f"- {{{{secret:{name}}}}} for {_for_whom(secret)}" for name, secret in secrets.items()]
+    first = "Secrets: write the placeholder; the value is put in when the call runs."
+    return "\n\n" + "\n".join((first, *lines))
+
+
 def _names(args: dict[str, Any]) -> set[str]:
     return {name for text in _texts(args) for name in _PLACEHOLDER.findall(text)}
 
@@ -151,11 +160,16 @@ def _may_have(secret: Secret, call: ToolCall, facts: CallFacts) -> bool:
     return bool(facts.hosts) and all(host_allowed(host, secret.hosts) for host in facts.hosts)
 
 
+def _for_whom(secret: Secret) -> str:
+    if not secret.hosts:
+        return ", ".join(secret.tools or DEFAULT_TOOLS)
+    hosts = f"calls to {', '.join(secret.hosts)}"
+    return f"{', '.join(secret.tools)}, in {hosts}" if secret.tools else hosts
+
+
 def _refusal(name: str, secret: Secret, call: ToolCall) -> str:
-    for_whom = ", ".join(secret.tools or (("*",) if secret.hosts else DEFAULT_TOOLS))
-    hosts = f" and the hosts {', '.join(secret.hosts)}" if secret.hosts else ""
     return (
-        f"{call.tool} may not have the secret {name}: it is for {for_whom}{hosts}.\n"
+        f"{call.tool} may not have the secret {name}: it is for {_for_whom(secret)}.\n"
         "Hint: A secret is not written into files; let the program read it when it runs."
     )
 

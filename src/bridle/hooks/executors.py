@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -93,14 +94,15 @@ class Executors(Fixed, frozen=True, kw_only=True):
         given = bound.hook.handler
         handler = load_handler(given, bound.root) if isinstance(given, str) else given
         assert handler is not None
-        try:
+        own = msgspec.structs.replace(context, data=copy.deepcopy(context.data))
+        try:  # a copy: what is decided about a call is not changed behind the gate's back
             if inspect.iscoroutinefunction(handler):
-                return await handler(context)
-            found = await anyio.to_thread.run_sync(handler, context, abandon_on_cancel=True)
+                return await handler(own)
+            found = await anyio.to_thread.run_sync(handler, own, abandon_on_cancel=True)
             return await found if inspect.isawaitable(found) else found
         except TimeoutError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise HookFailed(f"it raised {type(error).__name__}: {error}") from error
 
 

@@ -74,6 +74,12 @@ CLAUDE: dict[str, tuple[str, HookType]] = {
 }
 """Names of another tool for the same moments, each with the type that it implies."""
 
+AVAILABLE: tuple[str, ...] = (
+    *(name for name, moment in MOMENTS.items() if moment.missing is None),
+    *(name for name, (moment, _) in CLAUDE.items() if MOMENTS[moment].missing is None),
+)
+"""Every name that a hook can be bound to now."""
+
 UNKNOWN_YET = (
     "PostCompact", "Setup", "ConfigChange", "Elicitation", "ElicitationResult", "CwdChanged",
     "FileChanged", "InstructionsLoaded", "TaskCreated", "TaskCompleted", "TeammateIdle",

@@ -47,7 +47,7 @@ class HookFailed(BridleError):
 
 def of_process(bound: Bound, done: ProcessResult) -> HookResult:
     """Read how a command ended and what it wrote."""
-    told = done.stderr.strip()[:LONGEST_TEXT]
+    told = done.stderr.strip()
     if done.timed_out:
         raise HookFailed(f"it did not end within {bound.hook.timeout:g} s and was stopped")
     if done.killed is not None:
@@ -65,7 +65,7 @@ def of_text(bound: Bound, text: str) -> HookResult:
     words = text.strip()
     if not words.startswith("{"):
         speaks = bound.event in SPEAKING and bound.type in ("before", "after")
-        return HookResult(context=words[:LONGEST_TEXT]) if words and speaks else HookResult()
+        return HookResult(context=words) if words and speaks else HookResult()
     try:
         answer = msgspec.json.decode(words, type=dict[str, Any])
     except msgspec.MsgspecError as error:
@@ -141,7 +141,18 @@ def _text(what: str, value: Any) -> str | None:
         return None
     if not isinstance(value, str):
         raise HookFailed(f"its {what} is not a text")
-    return value[:LONGEST_TEXT]
+    return value
+
+
+def clipped(said: HookResult) -> HookResult:
+    """The answer with texts of a length that a log and a model can bear."""
+    texts = {name: getattr(said, name) for name in ("reason", "text", "context")}
+    cut = {
+        name: f"{text[:LONGEST_TEXT]}\n[cut after {LONGEST_TEXT} characters]"
+        for name, text in texts.items()
+        if text is not None and len(text) > LONGEST_TEXT
+    }
+    return msgspec.structs.replace(said, **cut) if cut else said
 
 
 def within_its_type(bound: Bound, said: HookResult) -> HookResult:

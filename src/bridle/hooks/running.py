@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridle.hooks.define import Bound, HookContext, HookResult
-from bridle.hooks.protocol import HookFailed, within_its_type
+from bridle.hooks.protocol import HookFailed, clipped, within_its_type
 from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.types.base import Fixed
 from bridle.types.events import HookRan
@@ -87,7 +87,7 @@ class HookSet(Fixed, frozen=True, kw_only=True):
         began = self.clock.now()
         failure = None
         try:
-            answer = self.redactor.value(await self.executors.run(bound, context))
+            answer = clipped(self.redactor.value(await self.executors.run(bound, context)))
             said = within_its_type(bound, answer)
         except HookFailed as error:
             failure = self.redactor.text(str(error))

@@ -57,7 +57,7 @@ def attend(births: Sequence[tuple[str, str]]) -> Callable[[], list[str]]:
         note
         for path, nursery in births
         if nursery or path in absent
-        if (note := _keep(path, nursery or _set_aside(path)))
+        if (note := _keep(path, nursery or _set_aside(path), private=bool(nursery)))
     ]
 
 
@@ -71,26 +71,33 @@ def _set_aside(path: str) -> str:
     return aside
 
 
-def _keep(path: str, nursery: str) -> str:
-    """Copy a repository to its place; empty when there is nothing to say."""
+def _keep(path: str, nursery: str, *, private: bool) -> str:
+    """Copy a repository to its place; empty when there is nothing to say.
+
+    What was made under the real name may be the user's: it stays beside it, unless all was kept.
+    """
     if not nursery:
         return ""
+    left = [""]
+    where = "" if private else f" The whole is {nursery}."
     try:
         source = os.open(nursery, _DIRECTORY)
     except OSError:
         return f"{path} is protected, and what was made there is no directory."
     try:
         if not os.listdir(source):
+            left = []
             return ""
         left = _copy(source, path)
     except Refused as why:
-        return f"{path} is protected and was not kept: {why}."
+        return f"{path} is protected and was not kept: {why}.{where}"
     except OSError as error:
-        return f"{path} is protected and could not be kept: {error}."
+        return f"{path} is protected and could not be kept: {error}.{where}"
     finally:
         os.close(source)
-        _remove(nursery)
-    return f"{path} was kept without {', '.join(left)}." if left else ""
+        if private or not left:
+            _remove(nursery)
+    return f"{path} was kept without {', '.join(left)}.{where}" if left else ""
 
 
 def _copy(source: int, path: str) -> list[str]:

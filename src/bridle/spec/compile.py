@@ -120,7 +120,9 @@ def _policy(spec: HarnessSpec, root: str | None, at: Callable[[str], str | None]
 
 
 def _scope(spec: HarnessSpec) -> tuple[Scope, ...]:
-    """What the section `tools` leaves of the tools."""
+    """What the flavor and the section `tools` leave of the tools."""
+    if spec.flavor == "no_tool":
+        return (Scope(layer="flavor", tools=()),)
     section = spec.tools
     if not section.enabled and not section.disabled:
         return ()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from bridle.errors import ConfigError, SpecError
+from bridle.hooks.moments import AVAILABLE
 from bridle.spec.base import Amount, Section
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 class HookSection(Section, frozen=True, kw_only=True):
     """One hook: the moment, what it runs (one of three), and when."""
 
-    event: str
+    event: Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(AVAILABLE)})]
     type: Literal["before", "after", "transform", "validate", "observe"] | None = None
     command: str | None = None
     handler: str | None = None

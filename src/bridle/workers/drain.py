@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
@@ -112,8 +113,10 @@ class Drain(Moving, kw_only=True):
                 await turn.drain()
             except BridleError:
                 raise
-            except Exception as error:
-                log.exception("The drain of %s failed", thread_log.state.id)
+            except Exception as error:  # noqa: BLE001 - a defect of ours ends the run, told as such
+                trace = "".join(traceback.format_exception(error))
+                hidden = self.journal.redactor.text(trace)
+                log.error("The drain of %s failed\n%s", thread_log.state.id, hidden)  # noqa: TRY400
                 await self._fail(thread_log, error)
             try:
                 await self.journal.store.release_lease(thread_log.lease, expect=thread_log.basis)
@@ -127,7 +130,7 @@ class Drain(Moving, kw_only=True):
 
     async def _fail(self, thread_log: ThreadLog, error: Exception) -> None:
         """A defect of ours ends the open run; without one there is only the caller to tell."""
-        what = f"{type(error).__name__}: {error}"
+        what = self.journal.redactor.text(f"{type(error).__name__}: {error}")
         if thread_log.state.run is None:
             raise RunError(f"Thread {thread_log.state.id} cannot be drained: {what}") from error
         ending = Ending(log=thread_log, clock=self.clock)

@@ -17,6 +17,7 @@ from bridle.permissions.evaluate import evaluate
 from bridle.ports.clock import from_iso
 from bridle.ports.model import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta
 from bridle.ports.tools import CallScope, Child, Outcome, Suspended
+from bridle.runs.replay.cuts import upcoming_cut
 from bridle.runs.replay.hooks import TapeHooks
 from bridle.types import events as ev
 from bridle.types.content import Text
@@ -201,6 +202,8 @@ class TapeBudget:
         refused = self.tape.ahead(ev.BudgetExhausted, lambda e: e.run_id == account)
         if refused is not None and (reserved is None or refused.seq < reserved.seq):
             return NoRoom(refused.why, final=True)
+        if reserved is None and not self.tape.at_border and upcoming_cut(self.tape) is None:
+            return Room(ask.output_tokens, 0.0, 0)  # refused: what came in meanwhile went first
         if reserved is None:  # it was waiting for room when the drain was stopped
             await self.tape.border()
             raise LeaseLost("the recorded drain ended before this request")

@@ -57,8 +57,11 @@ NAMED_WORKSPACE_NAMES = (
 )
 """Offered when they are named."""
 
+BUILTIN_TOOLS = (*WORKSPACE_NAMES, *BUILTIN_NAMES, *NAMED_NAMES, *NAMED_WORKSPACE_NAMES)
+"""All of them."""
+
 ELSEWHERE = (
-    "remember", "recall", "forget", "create_plan", "update_plan_step", "subagent", "fork_agent",
+    "remember", "recall", "forget", "subagent", "fork_agent",
     "call_coordinator", "send_message", "wait_for_agent", "tag_in_agent", "escalate_to_human",
     "mcp_call_tool", "mcp_list_resources",
 )  # fmt: skip
