@@ -71,6 +71,8 @@ def object_part(name: str, value: Any) -> str:
         lines += [doc_of(value), *member_list(value)]
         for part, kind in PARTS.get(name, {}).items():
             lines += [f"**{part}**: {doc_of(kind)}", *member_list(kind)]
+    elif not callable(value):
+        lines.append(f"A {type(value).__name__}: {', '.join(f'`{one}`' for one in value)}.\n")
     else:
         for shown in get_overloads(value) or [value]:
             lines.append(code(name, *parameters_of(shown), returns=returned(shown)))
@@ -91,6 +93,9 @@ def public_members(kind: type) -> Iterator[str]:
         if isinstance(member, property):
             returns = inspect.get_annotations(member.fget).get("return", "")  # type: ignore[arg-type]
             yield f"- `{name}` → `{returns}`: {flat(member.__doc__)}"
+        elif isinstance(member, classmethod):
+            made = member.__func__
+            yield f"- `{kind.__name__}.{name}{signature(made)}`: {flat(made.__doc__)}"
         elif inspect.isfunction(member):
             mark = "async " if is_async(member) else ""
             yield f"- `{mark}{name}{signature(member)}`: {flat(member.__doc__)}"
@@ -142,7 +147,7 @@ def parameters_of(function: Callable[..., Any]) -> list[str]:
     shown: list[str] = []
     before: Any = None
     for parameter in inspect.signature(function).parameters.values():
-        if parameter.name == "self":
+        if parameter.name in ("self", "cls"):
             continue
         if before is parameter.POSITIONAL_ONLY and parameter.kind is not before:
             shown.append("/")
