@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from bridle.app.run import Run
     from bridle.app.session import Session
     from bridle.app.workspace import Workspace
-    from bridle.delegation.subagent import Subagent
+    from bridle.delegation.kinds import Subagent
     from bridle.errors import BridleError, ModelError, RunError, ToolError, UserError
     from bridle.hooks.define import Hook, HookContext, HookResult
     from bridle.tools.builtin.names import BUILTIN_TOOLS
     from bridle.tools.define import Tool, ToolContext, tool
+    from bridle.types.agents import SubagentMeta, parse_subagent_meta
     from bridle.types.events.base import Event
     from bridle.types.limits import Limits
     from bridle.types.messages import Message
@@ -52,7 +53,9 @@ _HOMES = {
     "Run": "bridle.app.run",
     "Session": "bridle.app.session",
     "Workspace": "bridle.app.workspace",
-    "Subagent": "bridle.delegation.subagent",
+    "Subagent": "bridle.delegation.kinds",
+    "SubagentMeta": "bridle.types.agents",
+    "parse_subagent_meta": "bridle.types.agents",
     "BridleError": "bridle.errors",
     "ModelError": "bridle.errors",
     "RunError": "bridle.errors",
@@ -95,6 +98,7 @@ __all__ = [
     "Secret",
     "Session",
     "Subagent",
+    "SubagentMeta",
     "Task",
     "Thread",
     "Tool",
@@ -104,6 +108,7 @@ __all__ = [
     "UserError",
     "Workspace",
     "__version__",
+    "parse_subagent_meta",
     "tool",
 ]
 

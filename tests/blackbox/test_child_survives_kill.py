@@ -14,7 +14,7 @@ PROGRAM = '''
 import json, os, sys, time
 from pathlib import Path
 import anyio
-from bridle import Agent, Harness, Rules, Subagent, tool
+from bridle import Agent, Harness, Rules, Subagent, parse_subagent_meta, tool
 from bridle.runs.replay.driver import replay_thread
 from bridle.testing import ScriptedModel, calls, says
 
@@ -62,7 +62,7 @@ async def main():
         ends = [e for e in events if e.type in ("subagent_end", "tool_end")]
         print(json.dumps({
             "reason": result.reason, "text": result.text, "steps": result.steps,
-            "results": [e.result for e in ends], "errors": [e.is_error for e in ends],
+            "results": [parse_subagent_meta(e.result)[0] for e in ends], "errors": [e.is_error for e in ends],
             "ends": sum(e.type == "agent_end" for e in events),
             "equal": replayed.equal, "children": len(replayed.children),
         }))

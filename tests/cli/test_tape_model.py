@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bridle import Agent, Harness, Rules, Subagent
+from bridle import Agent, Harness, Rules, Subagent, parse_subagent_meta
 from bridle.testing import ScriptedModel, calls, says
 from support.cli import Bridle
 
@@ -123,8 +123,11 @@ async def test_children_are_answered_by_recorded_children(tmp_path: Path) -> Non
         await session.threads.create()
         again = await session.send("go")
         assert again.text == "both done", again.error
-        results = [
-            [p.text for p in m.parts] for m in await session.threads.messages() if m.role == "tool"
-        ]
-        assert results == [[p.text for p in m.parts] for m in first_messages if m.role == "tool"]
+
+        def told(messages: Any) -> list[list[str]]:
+            found = [m.parts for m in messages if m.role == "tool"]
+            return [[parse_subagent_meta(part.text)[0] for part in parts] for parts in found]
+
+        results = told(await session.threads.messages())
+        assert results == told(first_messages)
         assert "cold in the south" in str(results)

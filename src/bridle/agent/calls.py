@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import msgspec
 
+from bridle.agent.directory import agents_of
 from bridle.agent.hooked import scope_of
 from bridle.agent.look import Look
 from bridle.gate.batch import runnable
 from bridle.gate.decide import failure
 from bridle.gate.run import ambiguous
+from bridle.journal.children import beginning, started
 from bridle.journal.recorder import Extra, ThreadLog
-from bridle.ports.store import Append
-from bridle.ports.tools import CallScope, Suspended
+from bridle.ports.tools import CallScope, Settled, Standing, Suspended
 from bridle.types import events as ev
+from bridle.types.agents import facts_of
 from bridle.types.base import Moving
+from bridle.types.tools import AGENT_KINDS
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -44,6 +47,7 @@ class Calls(Moving, kw_only=True):
     attend: Attend
     news: Callable[[], anyio.Event]
     suspects: set[str]
+    now: Callable[[], float]
     _running: set[str] = msgspec.field(default_factory=set)
 
     async def settle(self, run: RunState) -> None:
@@ -91,8 +95,8 @@ class Calls(Moving, kw_only=True):
             outcome = await self._shown(run, call, outcome, self.setup.hooks)
         with anyio.CancelScope(shield=True):  # what was done is recorded, whatever cuts the rest
             if not isinstance(outcome, Suspended):
-                await self.log.result(*outcome)
-            elif outcome.kind != "subagent" and not self.setup.policy.answerable:
+                await self._record(outcome)
+            elif outcome.kind not in AGENT_KINDS and not self.setup.policy.answerable:
                 text = "Nobody can answer here. Decide for yourself, or stop and say what you need."
                 await self.log.result(failure(run.run_id, call.call, text, kind="unanswerable"))
             else:
@@ -110,16 +114,20 @@ class Calls(Moving, kw_only=True):
         return msgspec.structs.replace(outcome, payload=payload)
 
     async def _shown(
-        self, run: RunState, call: CallState, events: tuple[ev.Event, ...], hooks: HookPort
-    ) -> tuple[ev.Event, ...]:
+        self, run: RunState, call: CallState, settled: Settled, hooks: HookPort
+    ) -> Settled:
         """The result of a call as hooks leave it; one that is cut short is recorded as it came."""
         scope = scope_of(self.log.state, run.run_id, mode=run.mode_id, model=run.model_id)
         try:
-            return await hooks.returned(scope, call.to_run, call.facts, events)
+            events = await hooks.returned(scope, call.to_run, call.facts, settled.events)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
-                await self.log.result(*events)
+                await self._record(settled)
             raise
+        return msgspec.structs.replace(settled, events=events)
+
+    async def _record(self, settled: Settled) -> None:
+        await self.log.result(*settled.events, extra=Extra(appends=settled.appends))
 
     def _scope(self, run: RunState, call: CallState) -> CallScope:
         thread_id = self.log.state.id
@@ -158,11 +166,33 @@ class Calls(Moving, kw_only=True):
             plan=self.log.state.plan,
             subagent_models=self.log.state.subagent_models,
             values=self.values,
+            standing=self._standing(run, call),
             progress=progress,
             output=output,
             owner=self.log.lease.owner.key,
             started_at=call.started_at,
             look=Look(log=self.log, setup=self.setup),
+        )
+
+    def _standing(self, run: RunState, call: CallState) -> Standing | None:
+        """Who makes the call, for the tools that start agents and speak to them."""
+        state = self.log.state
+        thread = state.thread
+        if thread is None:
+            return None
+        store = self.log.journal.store
+        return Standing(
+            mode_id=run.mode_id,
+            model_id=run.model_id,
+            head=run.head,
+            history=self.setup.head.history,
+            messages=state.messages,
+            limits=run.start.limits,
+            facts=facts_of(thread),
+            waiting=sum(one.child is not None for one in run.open_calls if one is not call),
+            helpers=run.helpers,
+            now=self.now(),
+            agents=lambda: agents_of(store, thread),
         )
 
 
@@ -193,25 +223,9 @@ def suspension(run: RunState, call: CallState, outcome: Suspended) -> tuple[list
     child = outcome.child
     if child is None:
         return events, Extra()
-    events.append(
-        ev.SubagentStarted(
-            run_id=run.run_id,
-            call_id=call.call.id,
-            agent_type=child.agent_type,
-            task=str(outcome.payload.get("task", "")),
-            model_id=child.send.model,
-            child_thread_id=child.thread.id,
-            child_run_id=child.send.run_id,
-        )
-    )
-    begin = Append(
-        thread_id=child.thread.id,
-        events=(
-            ev.ThreadCreated(thread=child.thread),
-            ev.InputAdmitted(input_id=f"{call.call.id}.send", op=child.send),
-        ),
-    )
-    return events, Extra(appends=(begin,))
+    task = str(outcome.payload.get("task", ""))
+    events.append(started(child, call_id=call.call.id, run_id=run.run_id, task=task))
+    return events, Extra(appends=(beginning(child, input_id=f"{call.call.id}.send"),))
 
 
 def _question(run: RunState, call: CallState, outcome: Suspended) -> ev.QuestionAsked:

@@ -9,11 +9,13 @@ from bridle.agent.budget import spent, worst_case
 from bridle.agent.steering import child_interrupts, stopped_calls
 from bridle.agent.termination import NATURAL, Stop, verdict
 from bridle.errors import HeadMoved
+from bridle.journal.children import agent_type_of
 from bridle.journal.recorder import Extra, ThreadLog
 from bridle.journal.state import RunState, seconds_between
 from bridle.ports.clock import Clock, iso
 from bridle.ports.store import Append
 from bridle.types import events as ev
+from bridle.types.agents import SubagentMeta, facts_of
 from bridle.types.base import Fixed
 from bridle.types.ops import CHILD_HEAD, Settle
 from bridle.types.tools import Done, Failed
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from bridle.agent.setup import RunSetup
     from bridle.types.runs import Failure
+    from bridle.types.threads import Thread
 
 
 class Ending(Fixed, frozen=True, kw_only=True):
@@ -47,9 +50,8 @@ class Ending(Fixed, frozen=True, kw_only=True):
         *,
         before: Iterable[ev.Event] = (),
         consumes: tuple[str, ...] = (),
-        extra: tuple[Append, ...] = (),
     ) -> None:
-        """Record the end, and settle the parent's call in the same commit.
+        """Record the end, stop its children and settle the parent's call in the same commit.
 
         A request that a crash or a defect left open is settled too, so that no room stays taken.
         """
@@ -69,7 +71,10 @@ class Ending(Fixed, frozen=True, kw_only=True):
             *before,
             *settled,
             ended,
-            extra=Extra(appends=(*extra, *told), spent=tuple(spent(event) for event in settled)),
+            extra=Extra(
+                appends=(*child_interrupts(run), *told),
+                spent=tuple(spent(event) for event in settled),
+            ),
         )
 
     async def abandon(self) -> None:
@@ -83,7 +88,6 @@ class Ending(Fixed, frozen=True, kw_only=True):
                     run,
                     Stop("user_interrupt"),
                     before=stopped_calls(run, "the run was cancelled", kind="cancelled"),
-                    extra=child_interrupts(run),
                 )
 
     async def fail(self, failure: Failure) -> None:
@@ -97,7 +101,6 @@ class Ending(Fixed, frozen=True, kw_only=True):
                         ev.ErrorRaised(run_id=run.run_id, error=failure),
                         *stopped_calls(run, "the run failed", kind="error"),
                     ),
-                    extra=child_interrupts(run),
                 )
 
     def _told_parent(self, run: RunState, ended: ev.RunEnded) -> tuple[Append, ...]:
@@ -105,20 +108,40 @@ class Ending(Fixed, frozen=True, kw_only=True):
         if thread is None or thread.parent_thread is None or thread.parent_call is None:
             return ()
         duration = seconds_between(run.start.at, iso(self.clock.now()))
+        took = int(duration * 1000)
         settle = Settle(
             call_id=thread.parent_call,
             outcome=outcome_of(run, ended),
             head=CHILD_HEAD,
-            duration_ms=int(duration * 1000),
+            duration_ms=took,
             tool_calls=run.tool_calls,
+            meta=_meta(thread, run, ended),
         )
         admitted = ev.InputAdmitted(input_id=f"{thread.parent_call}.settle", op=settle)
         return (Append(thread_id=thread.parent_thread, events=(admitted,)),)
 
 
+def _meta(thread: Thread, run: RunState, ended: ev.RunEnded) -> SubagentMeta:
+    facts = facts_of(thread)
+    return SubagentMeta(
+        agent_type=agent_type_of(thread),
+        reason=ended.reason,
+        model=run.model_id,
+        forked=facts is not None and facts.forked,
+        steps=run.steps,
+        tool_calls=run.tool_calls,
+        input_tokens=run.usage.input_tokens,
+        output_tokens=run.usage.output_tokens,
+        cached_tokens=run.usage.cached_tokens,
+        cost_usd=run.cost_usd or None,
+    )
+
+
 def outcome_of(run: RunState, ended: ev.RunEnded) -> Done | Failed:
     """What a parent learns of a child: a failure is a failure."""
-    text = run.last.text if run.last is not None else ""
+    text = run.text
+    if not text and ended.reason == "tool_use":  # it was stopped by what its calls found
+        text = "\n".join(call.result.result for call in run.calls if call.result is not None)
     if ended.reason in NATURAL and ended.verdict != "failed":
         return Done(text or "(no answer)")
     why = ended.error.message if ended.error is not None else ended.reason

@@ -8,6 +8,7 @@ import anyio
 
 from bridle.errors import HeadMoved
 from bridle.gate.decide import terms_of
+from bridle.journal.children import agent_type_of
 from bridle.ports.hooks import Close, HookScope, Question
 from bridle.types.base import Fixed
 from bridle.types.runs import Failure
@@ -101,7 +102,7 @@ def scope_of(state: ThreadState, run_id: str | None, *, mode: str, model: str | 
         depth=thread.depth if thread is not None else 0,
         mode=mode,
         model=model,
-        agent_type=thread.metadata.get("agent") if thread is not None else None,
+        agent_type=(agent_type_of(thread) or None) if thread is not None else None,
     )
 
 

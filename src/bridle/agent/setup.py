@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from bridle.agent.budget import Budget
     from bridle.gate.decide import Decider
     from bridle.journal.calls import CallState
+    from bridle.journal.state import RunState
     from bridle.ports.classifier import Classifier
     from bridle.ports.hooks import HookPort
-    from bridle.ports.tools import CallScope, Suspended
+    from bridle.ports.tools import CallScope, Settled, Suspended
     from bridle.types.events import CheckEnded, CheckStarted, Event, RunStarted
     from bridle.types.ops import Send
     from bridle.types.permissions import Policy
@@ -65,13 +66,16 @@ def estimated_tokens(text: str) -> int:
 class CallRunner(Protocol):
     """Runs calls that were let through."""
 
-    async def run(self, state: CallState, scope: CallScope) -> tuple[Event, ...] | Suspended:
+    async def run(self, state: CallState, scope: CallScope) -> Settled | Suspended:
         """Run a call to its one outcome: the events that settle it, its result last."""
         ...
 
 
 class RunSetup(Fixed, frozen=True, kw_only=True):
-    """Model, tools and rules of one run; `model_id` is the id that the model was asked for by."""
+    """Model, tools and rules of one run; `model_id` is the id that the model was asked for by.
+
+    `stop_when` looks at the run after each step and tells whether it has done enough.
+    """
 
     model_id: str
     model: Model
@@ -92,6 +96,7 @@ class RunSetup(Fixed, frozen=True, kw_only=True):
     after_plan: tuple[str, str | None] | None = None
     """The mode, and its model, in which an approved plan goes on."""
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
+    stop_when: Callable[[RunState], bool] | None = None
 
     def is_of(self, model_id: str | None, mode_id: str) -> bool:
         """Whether this is still the setup for a model and a mode."""

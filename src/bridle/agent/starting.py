@@ -116,9 +116,16 @@ class Starting(Moving, kw_only=True):
             started,
             *await self._broken_prefix(op.run_id, setup),
             *steering.opening(op, rans),
+            *self._kept_mail(op.run_id),
             extra=Extra(blobs=(setup.head_blob, setup.policy_blob), accounts=(account,)),
         )
         self.setup = setup
+
+    def _kept_mail(self, run_id: str) -> list[ev.Event]:
+        """What other agents said while no run was there to hear it."""
+        state = self.log.state
+        kept = [name for name in state.mail if name not in state.inputs]
+        return [e for name in kept for e in steering.mailed(run_id, state.mail[name], name)]
 
     async def heard(
         self, run_id: str, op: Send | Steer, input_id: str, setup: RunSetup
@@ -174,7 +181,6 @@ class Starting(Moving, kw_only=True):
                 run,
                 Stop("error", failure),
                 before=steering.stopped_calls(run, "the run cannot be set up again", kind="error"),
-                extra=steering.child_interrupts(run),
             )
             return None
         most, of_category = run.start.parallel

@@ -9,8 +9,11 @@ import msgspec
 from bridle.gate.batch import runnable
 from bridle.gate.decide import decided, denial, failure, terms_of
 from bridle.gate.run import interrupted
-from bridle.ports.store import Append
+from bridle.journal.children import interrupt
+from bridle.journal.state import MAIL_KEPT
+from bridle.journal.waits import ended_waits
 from bridle.types import events as ev
+from bridle.types.agents import with_meta
 from bridle.types.content import Text
 from bridle.types.hooks import halted, heard
 from bridle.types.ids import derive_id, message_id
@@ -20,8 +23,9 @@ from bridle.types.ops import (
     AnswerPlan,
     Approve,
     Decline,
+    Deliver,
+    Expire,
     Grant,
-    Interrupt,
     Op,
     Pin,
     ResumeTool,
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
     from bridle.gate.batch import Concurrency
     from bridle.journal.calls import CallState
     from bridle.journal.state import RunState, ThreadState
+    from bridle.ports.store import Append
+    from bridle.types.agents import Mail
     from bridle.types.tools import CallFacts
 
 
@@ -230,6 +236,9 @@ def idle_events(state: ThreadState, op: Op, input_id: str, owner: str) -> list[e
             return [switched_model(op, input_id)]
         case Grant():
             return [grant_given(op, input_id, owner)]
+        case Deliver(mail=mail):
+            text = f"A message from {mail.name} is kept for the next run."
+            return [noted(None, input_id, MAIL_KEPT, text)]
         case Pin():
             return [pinned(op, input_id)]
         case _:
@@ -260,32 +269,26 @@ def _result(run: RunState, call: CallState, text: str, input_id: str) -> ev.Tool
     )
 
 
-def settled(run: RunState, op: Settle, input_id: str) -> list[ev.Event]:
-    """The events of a suspended call that got its outcome."""
+def settled(state: ThreadState, run: RunState, op: Settle, input_id: str) -> list[ev.Event]:
+    """The events of a child's end: its call's outcome, or the end of calls that wait for it."""
+    helper = run.helpers.get(op.call_id)
+    if helper is not None and helper.ended is None:
+        ended = _child_ended(run, helper.started, op, (input_id,))
+        return [ended, *ended_waits(run, state.mail, [ended])]
     call = next((c for c in run.open_calls if c.call.id == op.call_id), None)
     if call is None or call.stage != "suspended":
         return [noted(run.run_id, input_id, "late_result", f"Call {op.call_id} is over already.")]
     failed = isinstance(op.outcome, Failed)
     events: list[ev.Event] = []
     if call.child is not None:
-        events.append(
-            ev.SubagentEnded(
-                run_id=run.run_id,
-                call_id=op.call_id,
-                agent_type=call.child.agent_type,
-                result=op.outcome.text,
-                is_error=failed,
-                duration_ms=op.duration_ms,
-                tool_calls=op.tool_calls,
-                head=op.head,
-            )
-        )
+        events.append(_child_ended(run, call.child, op, ()))
+    text = op.outcome.text if op.meta is None else with_meta(op.outcome.text, op.meta)
     events.append(
         ev.ToolReturned(
             run_id=run.run_id,
             call_id=op.call_id,
             tool=call.call.tool,
-            result=op.outcome.text,
+            result=text,
             is_error=failed,
             kind=op.outcome.kind if isinstance(op.outcome, Failed) else None,
             duration_ms=op.duration_ms,
@@ -293,6 +296,31 @@ def settled(run: RunState, op: Settle, input_id: str) -> list[ev.Event]:
         )
     )
     return events
+
+
+def _child_ended(
+    run: RunState, child: ev.SubagentStarted, op: Settle, consumes: tuple[str, ...]
+) -> ev.SubagentEnded:
+    return ev.SubagentEnded(
+        run_id=run.run_id,
+        call_id=op.call_id,
+        agent_type=child.agent_type,
+        result=op.outcome.text,
+        is_error=isinstance(op.outcome, Failed),
+        duration_ms=op.duration_ms,
+        tool_calls=op.tool_calls,
+        head=op.head,
+        meta=op.meta,
+        consumes=consumes,
+    )
+
+
+def expired(state: ThreadState, run: RunState, op: Expire, input_id: str) -> list[ev.Event]:
+    """The events of a wait whose time has passed."""
+    found = ended_waits(run, state.mail, expired=op.call_id, consumes=(input_id,))
+    if any(isinstance(end, ev.ToolReturned) and end.call_id == op.call_id for end in found):
+        return found
+    return [*found, noted(run.run_id, input_id, "late_timer", f"Call {op.call_id} is over.")]
 
 
 def resumed(run: RunState, events: list[ev.Event], bounds: Concurrency) -> list[ev.Event]:
@@ -330,19 +358,9 @@ def stopped_calls(run: RunState, why: str, *, kind: str = "interrupted") -> list
 
 
 def child_interrupts(run: RunState) -> tuple[Append, ...]:
-    """What ends the children that open calls wait for."""
+    """What ends the children that still work: they do not outlive the run that they work for."""
     return tuple(
-        Append(
-            thread_id=call.child.child_thread_id,
-            events=(
-                ev.InputAdmitted(
-                    input_id=f"{call.call.id}.interrupt",
-                    op=Interrupt(run_id=call.child.child_run_id),
-                ),
-            ),
-        )
-        for call in run.open_calls
-        if call.child is not None
+        interrupt(child, input_id=f"{child.call_id}.interrupt") for child in run.open_children
     )
 
 
@@ -370,6 +388,17 @@ def steered(
         *rans,
         ev.MessageStarted(run_id=run.run_id, message_id=name, role="user"),
         ev.MessageEnded(run_id=run.run_id, message=message, consumes=(input_id,)),
+    ]
+
+
+def mailed(run_id: str, mail: Mail, input_id: str) -> list[ev.Event]:
+    """The events of a message from another agent that is heard by the next request."""
+    name = f"{run_id}.{input_id}"
+    text = f"Message from agent {mail.name} ({mail.sender}), to {mail.to}:\n{mail.text}"
+    message = Message(id=name, role="user", parts=(Text(text),))
+    return [
+        ev.MessageStarted(run_id=run_id, message_id=name, role="user"),
+        ev.MessageEnded(run_id=run_id, message=message, consumes=(input_id,)),
     ]
 
 

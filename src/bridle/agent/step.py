@@ -19,10 +19,12 @@ from bridle.context.window import newest
 from bridle.errors import BudgetBlocked, HeadMoved, ModelError, RequestAbandoned
 from bridle.gate.classify import Classification, KnownTools, Opinions
 from bridle.gate.decide import terms_of
+from bridle.journal.children import heard_above
 from bridle.journal.recorder import Extra, ThreadLog
 from bridle.ports.model import Answer, ModelRequest
 from bridle.ports.store import Reservation
 from bridle.types import events as ev
+from bridle.types.agents import facts_of
 from bridle.types.base import Fixed
 from bridle.types.chain import digest
 from bridle.types.ids import message_id
@@ -175,7 +177,7 @@ class Step(Fixed, frozen=True, kw_only=True):
             step=number,
             message_id=name,
             model=self.setup.model_id,
-            live=self.log.journal.live,
+            live=heard_above(self.log.journal.live, self.log.state.thread),
             redactor=self.log.journal.redactor,
         )
 
@@ -210,8 +212,13 @@ class Step(Fixed, frozen=True, kw_only=True):
             ),
             run_id=run.run_id,
             step=run.steps + 1,
-            cache_key=self.log.state.id,
+            cache_key=self._cache_key(),
         )
+
+    def _cache_key(self) -> str:
+        """A fork shares its parent's entry in the provider's cache."""
+        facts = facts_of(self.log.state.thread)
+        return (facts.cache_key if facts is not None else None) or self.log.state.id
 
     async def _answered(
         self, run: RunState, draft: Draft, classification: Classification | None

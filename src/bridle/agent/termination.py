@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bridle.agent.loops import is_looping
 from bridle.types.base import Fixed
-from bridle.types.ops import Steer
+from bridle.types.ops import Deliver, Steer
 
 if TYPE_CHECKING:
     from bridle.journal.state import RunState, ThreadState
@@ -41,7 +41,9 @@ def stop_reason(state: ThreadState, run: RunState) -> Stop | None:
         return _failed(run.error.error)
     if run.exhausted is not None:
         return Stop("budget_exceeded")
-    steered = any(isinstance(op, Steer) for op in state.inputs.values())
+    if run.satisfied:
+        return Stop("tool_use")
+    steered = any(isinstance(op, Steer | Deliver) for op in state.inputs.values())
     if run.last is not None and not run.last.calls and not steered:
         answered = _answered(state, run)
         if answered is not None:

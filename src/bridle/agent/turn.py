@@ -23,6 +23,7 @@ from bridle.agent.termination import NATURAL, Stop, stop_reason
 from bridle.errors import HeadMoved
 from bridle.gate.batch import runnable
 from bridle.journal.recorder import Extra, ThreadLog
+from bridle.journal.waits import ended_waits
 from bridle.ports.clock import Clock, from_iso
 from bridle.types import events as ev
 from bridle.types.base import Moving
@@ -31,6 +32,8 @@ from bridle.types.ops import (
     AnswerPlan,
     Approve,
     Decline,
+    Deliver,
+    Expire,
     Grant,
     Interrupt,
     Op,
@@ -49,6 +52,13 @@ if TYPE_CHECKING:
     from bridle.agent.setup import Prepare, RunSetup
     from bridle.journal.state import RunState
     from bridle.types.messages import StopReason
+
+
+_ANSWERS = Approve | Decline | Answer | AnswerPlan | ResumeTool | Settle | Expire
+"""What is dealt with while other calls are running."""
+
+_LEFT = Send | Steer | Pin | Deliver
+"""What a run that cannot go on leaves in the inbox."""
 
 
 class Turn(Moving, kw_only=True):
@@ -130,7 +140,7 @@ class Turn(Moving, kw_only=True):
         if stop is not None:
             await self._end(run, setup, stop)
             return
-        if await self._hear_steers(run, setup):
+        if await self._has_enough(run, setup) or await self._hear_steers(run, setup):
             return
         self._asking = True
         try:
@@ -146,6 +156,14 @@ class Turn(Moving, kw_only=True):
             if self.log.state.run is not run:
                 return
             await self._attend_one(run, setup, input_id, op)
+        if self.log.state.run is run:
+            await self._end_waits(run, setup)
+
+    async def _end_waits(self, run: RunState, setup: RunSetup) -> None:
+        """Settle the calls that wait for agents which ended, or spoke, before the call was due."""
+        ended = ended_waits(run, self.log.state.mail)
+        if ended:
+            await self.log.decide(*ended, *steering.resumed(run, ended, setup.concurrency))
 
     async def _attend_one(self, run: RunState, setup: RunSetup, input_id: str, op: Op) -> None:
         match op:
@@ -157,7 +175,7 @@ class Turn(Moving, kw_only=True):
                 answer = steering.answered(state, run, op, input_id, setup, owner)
                 await self.log.decide(*answer, *steering.resumed(run, answer, setup.concurrency))
             case Settle():
-                result = steering.settled(run, op, input_id)
+                result = steering.settled(self.log.state, run, op, input_id)
                 await self.log.decide(*result, *steering.resumed(run, result, setup.concurrency))
             case Answer() | AnswerPlan() | ResumeTool():
                 previous = self.log.state.mode_id or run.mode_id
@@ -169,7 +187,10 @@ class Turn(Moving, kw_only=True):
                 await self.log.decide(steering.switched_model(op, input_id))
             case Grant():
                 await self.log.decide(steering.grant_given(op, input_id, self.log.lease.owner.key))
-            case Send() | Steer() | Pin():
+            case Expire():
+                late = steering.expired(self.log.state, run, op, input_id)
+                await self.log.decide(*late, *steering.resumed(run, late, setup.concurrency))
+            case Send() | Steer() | Pin() | Deliver():
                 return
             case other:
                 assert_never(other)
@@ -189,7 +210,6 @@ class Turn(Moving, kw_only=True):
             Stop("user_interrupt"),
             before=steering.stopped_calls(run, "the user ended the run"),
             consumes=(input_id, *dropped),
-            extra=steering.child_interrupts(run),
         )
         self._runs().setup = None
 
@@ -199,7 +219,6 @@ class Turn(Moving, kw_only=True):
             run,
             Stop("user_interrupt"),
             before=steering.stopped_calls(run, "the mode changes"),
-            extra=steering.child_interrupts(run),
         )
         self._runs().setup = None
 
@@ -211,6 +230,8 @@ class Turn(Moving, kw_only=True):
             if isinstance(op, Steer):
                 rans = await self._runs().heard(run.run_id, op, input_id, setup)
                 events.extend(steering.steered(run, op, input_id, rans))
+            elif isinstance(op, Deliver):
+                events.extend(steering.mailed(run.run_id, op.mail, input_id))
         if events:
             await self.log.decide(*events)
         return bool(events)
@@ -242,6 +263,7 @@ class Turn(Moving, kw_only=True):
             attend=lambda: self._attend_quietly(run, setup),
             news=lambda: self._news,
             suspects=self._runs().suspects,
+            now=self.clock.now,
         )
         await calls.settle(run)
 
@@ -249,12 +271,16 @@ class Turn(Moving, kw_only=True):
         """Between running calls: fold in the news, deal with answers, leave the end to the loop."""
         await self._refresh()
         for input_id, op in list(self.log.state.inputs.items()):
-            if isinstance(op, Approve | Decline | Answer | AnswerPlan | ResumeTool | Settle):
+            if isinstance(op, _ANSWERS):
                 try:
                     await self._attend_one(run, setup, input_id, op)
                 except HeadMoved:  # look again, from the first: inputs act in their order
                     self._news.set()
                     return
+        try:
+            await self._end_waits(run, setup)
+        except HeadMoved:
+            self._news.set()
 
     async def _within_time(self, run: RunState, work: Callable[[], Awaitable[None]]) -> None:
         """Work until an interrupt or the deadline cuts it; a run that is out of time expires."""
@@ -289,6 +315,16 @@ class Turn(Moving, kw_only=True):
             extra=Extra(appends=steering.child_interrupts(run)),
         )
 
+    async def _has_enough(self, run: RunState, setup: RunSetup) -> bool:
+        """Record that the step which has just finished was the last one needed, if it was."""
+        if setup.stop_when is None or run.last is None or not run.last.calls:
+            return False
+        if not setup.stop_when(run):
+            return False
+        text = f"stop_when ended the run after step {run.steps}."
+        await self.log.decide(ev.Noted(run_id=run.run_id, code="stop_when", text=text))
+        return True
+
     def _step(self, setup: RunSetup) -> Step:
         return Step(
             log=self.log,
@@ -316,8 +352,10 @@ class Turn(Moving, kw_only=True):
             await self._within_time(run, lambda: self._hooked(setup).react(run))
 
     async def _park(self, run: RunState) -> None:
-        if any(not isinstance(op, Send | Steer | Pin) for op in self.log.state.inputs.values()):
+        if any(not isinstance(op, _LEFT) for op in self.log.state.inputs.values()):
             return  # an answer or an interrupt came in meanwhile
+        if ended_waits(run, self.log.state.mail):
+            return  # another agent ended or spoke meanwhile
         waiting = tuple(
             ev.Waiting(id=call.pending_id or "", kind=call.pending_kind or "", call_id=call.call.id)
             for call in run.open_calls
@@ -389,7 +427,6 @@ class Turn(Moving, kw_only=True):
             run,
             Stop("safety_violation", halt_failure(halt)),
             before=steering.stopped_calls(run, "a hook ended the run", kind="halted"),
-            extra=steering.child_interrupts(run),
         )
         self._runs().setup = None
 

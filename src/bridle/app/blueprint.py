@@ -9,8 +9,8 @@ import msgspec
 
 from bridle.app.cards import Cards
 from bridle.app.config import Agent, Mode, RequestContext
+from bridle.app.crew import Crew, Surface
 from bridle.app.parts.state import StateShape
-from bridle.delegation.subagent import Subagent, subagent_tool
 from bridle.errors import ConfigError, suggest
 from bridle.gate.batch import Concurrency
 from bridle.journal.redact import NOTHING_HIDDEN, Redactor
@@ -21,12 +21,14 @@ from bridle.permissions.safety import in_scope
 from bridle.ports.model import Model
 from bridle.tools.define import Tool
 from bridle.tools.toolset import ToolSet
+from bridle.types.agents import facts_of
 from bridle.types.base import Fixed
 from bridle.types.limits import Limits
 
 if TYPE_CHECKING:
     from bridle.agent.setup import Checks
     from bridle.app.builtin import Catalogue
+    from bridle.delegation.kinds import Subagent
     from bridle.gate.decide import Card
     from bridle.hooks.running import HookSet
     from bridle.journal.state import ThreadState
@@ -56,6 +58,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     tools: Tools = ()
     builtin: Catalogue
     subagents: Sequence[Subagent] = ()
+    crew: Crew = msgspec.field(default_factory=Crew)
     limits: Limits = msgspec.field(default_factory=Limits)
     state: StateShape = msgspec.field(default_factory=lambda: StateShape(None))
     fallbacks: tuple[str, ...] = ()
@@ -126,23 +129,16 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     ) -> list[Tool]:
         """The tools of a mode's agent."""
         tools = self._own_tools(agent, state, values)
-        if self.subagents and in_scope("subagent", self.policy):
-            tools.append(subagent_tool(self.subagents, max_depth=self.limits.max_depth))
-        return tools
+        known = {tool.name for tool in tools}
+        more = (self._fit(tool) for tool in self.crew.tools if tool.name not in known)
+        return [*tools, *(tool for tool in more if tool is not None)]
 
-    def subagent_tools(
-        self,
-        kind: Subagent,
-        agent: Agent[Any, Any],
-        state: ThreadState,
-        values: Mapping[str, Any] = NO_VALUES,
-    ) -> list[Tool]:
-        """A subagent's own tools, and those of the harness that it may use."""
-        allowed = {canonical(name) for name in kind.allowed_tools}
-        shared = [tool for tool in self._own_tools(agent, state, values) if tool.name in allowed]
-        own = [self._filed(tool) for tool in kind.tools if in_scope(tool.name, self.policy)]
-        known = {tool.name for tool in own}
-        return [*own, *(tool for tool in shared if tool.name not in known)]
+    def surface(
+        self, agent: Agent[Any, Any], state: ThreadState, values: Mapping[str, Any] = NO_VALUES
+    ) -> Surface:
+        """The tools of the agent that works in a thread, and what the gate leaves of them."""
+        tools = self.agent_tools(agent, state, values)
+        return self.crew.surface(tools, facts_of(state.thread), self._fit)
 
     def output(self, state: ThreadState) -> Any:
         """The type of the answers in a thread's present mode, where they have one."""
@@ -170,7 +166,12 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
                 continue  # it comes with the workspace, which is not open
             tool = self.builtin.find(given) if isinstance(given, str) else given
             tools.setdefault(tool.name, tool)
-        return [self._filed(tool) for tool in tools.values() if in_scope(tool.name, self.policy)]
+        fit = (self._fit(tool) for tool in tools.values())
+        return [tool for tool in fit if tool is not None]
+
+    def _fit(self, tool: Tool) -> Tool | None:
+        """A tool as it is offered; None where the rules leave it out."""
+        return self._filed(tool) if in_scope(tool.name, self.policy) else None
 
     def _filed(self, tool: Tool) -> Tool:
         """A tool under the category that the host puts it in, if it does."""

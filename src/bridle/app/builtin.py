@@ -15,6 +15,7 @@ from bridle.permissions.patterns import canonical
 from bridle.tools.builtin.ask_user import ask_user_tool
 from bridle.tools.builtin.names import (
     BUILTIN_NAMES,
+    DELEGATION_NAMES,
     NAMED_NAMES,
     NAMED_WORKSPACE_NAMES,
     WORKSPACE_NAMES,
@@ -105,7 +106,13 @@ def catalogue(
 
 def check_names(names: Sequence[str]) -> None:
     """Refuse names that are not built in."""
-    known = (*BUILTIN_NAMES, *WORKSPACE_NAMES, *NAMED_NAMES, *NAMED_WORKSPACE_NAMES)
+    known = (
+        *BUILTIN_NAMES,
+        *DELEGATION_NAMES,
+        *WORKSPACE_NAMES,
+        *NAMED_NAMES,
+        *NAMED_WORKSPACE_NAMES,
+    )
     for name in names:
         if canonical(name) not in known:
             raise ConfigError(suggest(name, known, what="built-in tool"))

@@ -60,6 +60,14 @@ class ToolView(msgspec.Struct, frozen=True, kw_only=True):
     edits: tuple[str, ...] = ()
 
 
+class SubagentToolView(msgspec.Struct, frozen=True, kw_only=True):
+    """A call of a subagent as it is shown."""
+
+    call_id: str
+    tool: str
+    status: str = "running"
+
+
 class SubagentView(msgspec.Struct, frozen=True, kw_only=True):
     """A subagent as it is shown."""
 
@@ -67,7 +75,10 @@ class SubagentView(msgspec.Struct, frozen=True, kw_only=True):
     agent_type: str
     task: str
     model_id: str | None
+    forked: bool = False
     status: str = "running"
+    text: str = ""
+    tools: tuple[SubagentToolView, ...] = ()
     result: str | None = None
     duration_ms: int | None = None
 
@@ -264,14 +275,42 @@ def _subagent_started(now: DisplaySnapshot, event: ev.SubagentStarted) -> Displa
         agent_type=event.agent_type,
         task=event.task,
         model_id=event.model_id,
+        forked=event.forked,
     )
     return _with(now, subagents=(*now.subagents, view))
 
 
+def _subagent_said(now: DisplaySnapshot, event: ev.SubagentTextDelta) -> DisplaySnapshot:
+    def said(view: SubagentView) -> SubagentView:
+        return msgspec.structs.replace(view, text=(view.text + event.delta)[-LIVE_OUTPUT:])
+
+    return _subagent_with(now, event.call_id, said)
+
+
+def _subagent_calls(now: DisplaySnapshot, event: ev.SubagentToolStarted) -> DisplaySnapshot:
+    called = SubagentToolView(call_id=event.sub_call_id, tool=event.tool)
+
+    def calls(view: SubagentView) -> SubagentView:
+        return msgspec.structs.replace(view, text="", tools=(*view.tools, called))
+
+    return _subagent_with(now, event.call_id, calls)
+
+
+def _subagent_called(now: DisplaySnapshot, event: ev.SubagentToolEnded) -> DisplaySnapshot:
+    status = "error" if event.is_error else "completed"
+
+    def called(view: SubagentView) -> SubagentView:
+        tools = tuple(
+            msgspec.structs.replace(one, status=status) if one.call_id == event.sub_call_id else one
+            for one in view.tools
+        )
+        return msgspec.structs.replace(view, tools=tools)
+
+    return _subagent_with(now, event.call_id, called)
+
+
 def _subagent_ended(now: DisplaySnapshot, event: ev.SubagentEnded) -> DisplaySnapshot:
     def ended(view: SubagentView) -> SubagentView:
-        if view.call_id != event.call_id:
-            return view
         return msgspec.structs.replace(
             view,
             status="error" if event.is_error else "completed",
@@ -279,7 +318,14 @@ def _subagent_ended(now: DisplaySnapshot, event: ev.SubagentEnded) -> DisplaySna
             duration_ms=event.duration_ms,
         )
 
-    return _with(now, subagents=tuple(ended(view) for view in now.subagents))
+    return _subagent_with(now, event.call_id, ended)
+
+
+def _subagent_with(
+    now: DisplaySnapshot, call_id: str, change: Callable[[SubagentView], SubagentView]
+) -> DisplaySnapshot:
+    views = (change(view) if view.call_id == call_id else view for view in now.subagents)
+    return _with(now, subagents=tuple(views))
 
 
 def _usage_updated(now: DisplaySnapshot, event: ev.UsageUpdated) -> DisplaySnapshot:
@@ -343,6 +389,9 @@ _HANDLERS: dict[type, Callable[[DisplaySnapshot, Any], DisplaySnapshot]] = {
     ev.ToolProgress: _tool_progress,
     ev.ToolReturned: _tool_returned,
     ev.SubagentStarted: _subagent_started,
+    ev.SubagentTextDelta: _subagent_said,
+    ev.SubagentToolStarted: _subagent_calls,
+    ev.SubagentToolEnded: _subagent_called,
     ev.SubagentEnded: _subagent_ended,
     ev.UsageUpdated: _usage_updated,
     ev.TasksUpdated: _tasks_updated,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bridle.app.parts.threads import copied_message, settled_messages
+from bridle.app.parts.threads import copied_message
 from bridle.app.records import open_undo
 from bridle.app.ruling import resource_of
 from bridle.errors import ConfigError, RunError
@@ -25,6 +25,7 @@ from bridle.types.events import (
     SettingsChanged,
     ThreadCreated,
 )
+from bridle.types.messages import settled_messages
 from bridle.types.threads import Thread
 
 if TYPE_CHECKING:

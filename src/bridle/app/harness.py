@@ -17,6 +17,7 @@ from bridle.app.attachment import Attachment, Engine
 from bridle.app.blueprint import Blueprint, ResolveModel, Tools, UseCounts
 from bridle.app.builtin import check_absent
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
+from bridle.app.crew import crew_of
 from bridle.app.furnish import Furnisher, Stock, compiled_policy
 from bridle.app.heartbeats import Heartbeats, check_heartbeats
 from bridle.app.hooks import open_hooks, tell_shutdown
@@ -33,7 +34,7 @@ from bridle.app.workspace import workspace_checks
 from bridle.app.workspaces import Given, Record, Workspaces
 from bridle.checks.plan import CheckPlan
 from bridle.checks.run import ProjectChecks
-from bridle.delegation.subagent import Subagent, check_kinds
+from bridle.delegation.kinds import Subagent, check_kinds
 from bridle.errors import ConfigError, StoreError
 from bridle.journal.bus import Bus
 from bridle.journal.recorder import Journal
@@ -141,6 +142,11 @@ class Harness:
             tools=tools,
             builtin=stock(None, policy, later=workspace is not None),
             subagents=tuple(subagents),
+            crew=crew_of(
+                subagents,
+                placed=workspace is not None,
+                disabled=disable_builtin_tools,
+            ),
             policy=policy,
             limits=limits or Limits(),
             state=StateShape(state),
@@ -250,7 +256,7 @@ class Harness:
 
     def pause(self) -> None:
         """Rest at the next safe boundary; open runs can be resumed, here or elsewhere."""
-        self._open().dispatcher.drain.pause()
+        self._open().dispatcher.pause()
 
     async def destroy(self) -> None:
         """End what still runs, with an outcome, and close the store."""

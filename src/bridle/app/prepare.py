@@ -6,7 +6,7 @@ denies of today.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,20 +14,24 @@ import msgspec
 from bridle.agent.budget import LedgerBudget
 from bridle.agent.hooked import scope_of
 from bridle.agent.setup import RequestHead, RunSetup, Wanted
+from bridle.app.crew import bound_of
 from bridle.app.guard import GuardedModel
-from bridle.errors import ConfigError, suggest
+from bridle.errors import ConfigError
 from bridle.gate.decide import Decider
 from bridle.gate.run import Runner
 from bridle.gate.secrets import SecretTools, told
+from bridle.journal.state import RULES_SETTING
 from bridle.models.packs import Tuning, fitted
 from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.evaluate import evaluate
 from bridle.permissions.within import child_policy
 from bridle.ports.model import Loadable
 from bridle.tools.toolset import ToolSet
+from bridle.types.agents import StepView, facts_of
 from bridle.types.base import Fixed
+from bridle.types.events import RunStarted
 from bridle.types.limits import Limits
-from bridle.types.permissions import Policy
+from bridle.types.permissions import Policy, Rule, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,9 +39,9 @@ if TYPE_CHECKING:
     from bridle.app.blueprint import Blueprint
     from bridle.app.config import Agent, Mode
     from bridle.app.workspaces import Workspaces
-    from bridle.delegation.subagent import Subagent
+    from bridle.delegation.kinds import Subagent
     from bridle.journal.recorder import Journal
-    from bridle.journal.state import ThreadState
+    from bridle.journal.state import RunState, ThreadState
     from bridle.models.breaker import Breakers
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
     from bridle.ports.model import Model
     from bridle.ports.tools import Toolbox
     from bridle.tools.define import Tool
+    from bridle.types.threads import Thread
 
 _head = msgspec.json.Decoder(RequestHead)
 _policy = msgspec.json.Decoder(Policy)
@@ -87,10 +92,16 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         if wanted.send is not None:
             self.breakers.user_turn()
         tuning = blueprint.tuning(model_id)
-        offered = _surface(self._tools(kind, agent, state, values), tuning)
-        tools = SecretTools(tools=ToolSet(offered, deps=agent.deps), secrets=blueprint.secrets)
-        head = await self._head(wanted, kind, agent, tools, tuning)
-        policy = _for_depth(await self._policy(wanted), state)
+        surface = blueprint.surface(agent, state, values)
+        found = ToolSet(
+            _surface(surface.offered, tuning),
+            deps=agent.deps,
+            withheld=surface.withheld,
+            unavailable=surface.unavailable,
+        )
+        tools = SecretTools(tools=found, secrets=blueprint.secrets)
+        head = await self._head(state, wanted, kind, agent, tools, tuning)
+        policy = await self._policy(state, wanted, surface.scope)
         limits = _limits(blueprint.limits, agent.limits, tuning)
         hooks = self._hooks(state, mode.id, model_id)
         return RunSetup(
@@ -117,7 +128,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             ),
             budget=LedgerBudget(store=self.journal.store, clock=self.clock),
             limits=limits,
-            checks=None if kind is not None else blueprint.checks,
+            checks=blueprint.checks if facts_of(state.thread) is None else None,
             classifier=blueprint.classifier,
             hooks=hooks,
             mode_id=mode.id,
@@ -125,6 +136,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             concurrency=msgspec.structs.replace(
                 blueprint.concurrency, children=limits.max_parallel
             ),
+            stop_when=_stop_when(kind),
         )
 
     def _hooks(self, state: ThreadState, mode: str, model: str) -> HookPort | None:
@@ -137,27 +149,14 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         return LiveHooks(self.blueprint.hooks, scope, done)
 
     def _kind(self, state: ThreadState) -> Subagent | None:
-        name = state.thread.metadata.get("agent") if state.thread is not None else None
-        if name is None:
+        facts = facts_of(state.thread)
+        if facts is None or facts.kind is None:
             return None
-        kinds = {kind.id: kind for kind in self.blueprint.subagents}
-        if name not in kinds:
-            raise ConfigError(suggest(name, kinds, what="subagent"))
-        return kinds[name]
-
-    def _tools(
-        self,
-        kind: Subagent | None,
-        agent: Agent[Any, Any],
-        state: ThreadState,
-        values: Mapping[str, Any],
-    ) -> list[Tool]:
-        if kind is not None:
-            return self.blueprint.subagent_tools(kind, agent, state, values)
-        return self.blueprint.agent_tools(agent, state, values)
+        return self.blueprint.crew.kind(facts.kind)
 
     async def _head(
         self,
+        state: ThreadState,
         wanted: Wanted,
         kind: Subagent | None,
         agent: Agent[Any, Any],
@@ -168,18 +167,29 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             blob = await self.journal.store.blob(wanted.head)
             if blob is not None:
                 return _head.decode(blob)
+        facts = facts_of(state.thread)
+        if facts is not None and facts.head is not None:
+            blob = await self.journal.store.blob(facts.head)
+            if blob is None:
+                raise ConfigError("The conversation that this agent was forked from is gone.")
+            return msgspec.structs.replace(_head.decode(blob), history=None)
         system = kind.instructions if kind is not None else agent.instructions
         return RequestHead(
             system=self.blueprint.redactor.text(system + told(self.blueprint.secrets)),
             tools=self.blueprint.redactor.value(tools.specs),
-            settings=tuning.settings(output_schema=None if kind else agent.output_schema),
+            settings=tuning.settings(output_schema=None if facts else agent.output_schema),
             history=tuning.history,
         )
 
-    async def _policy(self, wanted: Wanted) -> Policy:
+    async def _policy(self, state: ThreadState, wanted: Wanted, scope: Scope | None) -> Policy:
+        """The rules of a run: those of its parent's run, and within them its own."""
         today = self.blueprint.policy
         if wanted.started is None:
-            return today
+            own = today
+            if scope is not None:
+                own = msgspec.structs.replace(own, scope=(*own.scope, scope))
+            above = await self._above(state.thread)
+            return own if above is None else child_policy(above, own)
         blob = await self.journal.store.blob(wanted.started.policy)
         if blob is None:
             return today
@@ -192,6 +202,29 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             removed={**then.removed, **today.removed},
             scope=(*then.scope, *(scope for scope in today.scope if scope not in then.scope)),
         )
+
+    async def _above(self, thread: Thread | None) -> Policy | None:
+        """The rules that bind whoever started a thread's agent, as they were and as they are."""
+        if thread is None or thread.parent_thread is None:
+            return None
+        policy = self.blueprint.policy
+        place = (
+            await self.journal.store.run(thread.parent_run)
+            if thread.parent_run is not None
+            else None
+        )
+        if place is not None:
+            after = place.start_seq - 1
+            begun = await self.journal.store.events(thread.parent_thread, after=after, limit=1)
+            blob = (
+                await self.journal.store.blob(begun[0].policy)
+                if isinstance(begun[0], RunStarted)
+                else None
+            )
+            policy = policy if blob is None else _policy.decode(blob)
+        settings = await self.journal.store.settings(thread.parent_thread)
+        rules = msgspec.convert(settings.get(RULES_SETTING, ()), tuple[Rule, ...])
+        return bound_of(msgspec.structs.replace(policy, rules=(*rules, *policy.rules)))
 
     async def _model(
         self,
@@ -227,7 +260,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             return wanted.model or wanted.started.model_id
         asked = wanted.send.model if wanted.send is not None else None
         if kind is not None:
-            return asked or kind.model or self.blueprint.model or agent.model
+            asked = asked or kind.model
         chosen = state.models.get(mode.id)
         return asked or chosen or mode.model or agent.model or self.blueprint.model
 
@@ -250,6 +283,29 @@ def _context_values(wanted: Wanted) -> Mapping[str, Any]:
     return wanted.values
 
 
+def _stop_when(kind: Subagent | None) -> Callable[[RunState], bool] | None:
+    """What ends the runs of a kind, over the state of a run."""
+    if kind is None or kind.stop_when is None:
+        return None
+    enough = kind.stop_when
+
+    def look(run: RunState) -> bool:
+        assert run.last is not None
+        return enough(
+            StepView(
+                step=run.steps,
+                text=run.last.text,
+                calls=tuple((call.tool, call.args) for call in run.last.calls),
+                results=tuple(c.result.result for c in run.calls if c.result is not None),
+                tool_calls=run.tool_calls,
+                usage=run.usage,
+                cost_usd=run.cost_usd,
+            )
+        )
+
+    return look
+
+
 def _surface(tools: list[Tool], tuning: Tuning) -> list[Tool]:
     """The tools that a model of this kind is offered."""
     if tuning.tools == "all":
@@ -262,14 +318,6 @@ def _limits(harness: Limits, agent: Limits | None, tuning: Tuning) -> Limits:
     if tuning.max_steps is None:
         return limits
     return limits.within(Limits(max_steps=tuning.max_steps))
-
-
-def _for_depth(policy: Policy, state: ThreadState) -> Policy:
-    """A child's calls are decided within its parent's policy, one level deeper."""
-    depth = state.thread.depth if state.thread is not None else 0
-    for _ in range(depth - policy.depth):
-        policy = child_policy(policy, policy)
-    return policy
 
 
 def _count(text: str, model_id: str) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bridle.app.results import Pending
 from bridle.types import events as ev
+from bridle.types.tools import AGENT_KINDS
 
 if TYPE_CHECKING:
     from bridle.types.runs import PendingRow
@@ -42,7 +43,7 @@ class SessionView:
                     event.args,
                     event.card,
                 )
-            case ev.CallSuspended() if event.kind != "subagent":
+            case ev.CallSuspended() if event.kind not in AGENT_KINDS:
                 self._add(
                     event.run_id,
                     event.pending_id,

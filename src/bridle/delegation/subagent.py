@@ -8,45 +8,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bridle.errors import ToolError, UserError, suggest
-from bridle.ports.tools import CallScope, Child, Suspended
+from bridle.delegation.errand import Errand, child_of, named_kind, standing_of, unused
+from bridle.errors import ToolError
+from bridle.ports.tools import CallScope, Suspended
 from bridle.tools.define import Tool, ToolContext, tool
-from bridle.types.base import Fixed
-from bridle.types.content import Text
 from bridle.types.ids import derive_id
-from bridle.types.limits import SUBAGENT_MAX_STEPS, Limits
-from bridle.types.ops import Send
-from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
+
+    from bridle.delegation.kinds import Subagent
 
 
-class Subagent(Fixed, frozen=True):
-    """A kind of agent that work can be given to.
-
-    `tools` are its own; `allowed_tools` names the harness's tools that it may use too. `model`
-    None means the model of the run that calls it.
-    """
-
-    id: str
-    name: str = ""
-    description: str = ""
-    instructions: str = ""
-    tools: Sequence[Tool] = ()
-    allowed_tools: Sequence[str] = ()
-    model: str | None = None
-    max_steps: int = SUBAGENT_MAX_STEPS
-
-
-def subagent_tool(kinds: Sequence[Subagent], *, max_depth: int) -> Tool:
-    """Build the tool that starts the given kinds of subagents."""
+def subagent_tool(kinds: Sequence[Subagent], *, workspace: Collection[str] = ()) -> Tool:
+    """Build the tool that starts the given kinds of subagents and waits for them."""
     by_id = {kind.id: kind for kind in kinds}
-    listing = "\n".join(f"- {kind.id}: {kind.description or kind.name}" for kind in kinds)
 
     @tool(
         name="subagent",
-        description=f"Give a task to another agent and get its answer. Types:\n{listing}",
+        description=f"Give a task to another agent and get its answer. Types:\n{listing(kinds)}\n"
+        "forked=true starts it with this conversation: it knows what you know.",
         category="other",
         concurrency_safe=True,
         effect="keyed",
@@ -54,60 +35,88 @@ def subagent_tool(kinds: Sequence[Subagent], *, max_depth: int) -> Tool:
         delegates=True,
     )
     async def subagent(
-        agent_type: str, task: str, ctx: ToolContext[Any], model: str | None = None
+        agent_type: str,
+        task: str,
+        ctx: ToolContext[Any],
+        model: str | None = None,
+        forked: bool | None = None,
     ) -> Suspended:
-        kind = by_id.get(agent_type)
-        if kind is None:
-            raise ToolError(suggest(agent_type, by_id, what="subagent type"))
-        chosen = ctx.scope.subagent_models
-        named = model or chosen.get(kind.id) or chosen.get("") or kind.model
-        return begin(kind, task, named, ctx.scope, max_depth=max_depth)
+        kind = named_kind(by_id, agent_type)
+        return await delegate(
+            kind, task, ctx.scope, workspace=workspace, model=model, forked=forked
+        )
 
     return subagent
 
 
-def begin(
-    kind: Subagent, task: str, model: str | None, scope: CallScope, *, max_depth: int
+def listing(kinds: Sequence[Subagent]) -> str:
+    """What a model is told of the kinds."""
+    return "\n".join(f"- {kind.id}: {kind.description or kind.name}" for kind in kinds)
+
+
+async def delegate(
+    kind: Subagent,
+    task: str,
+    scope: CallScope,
+    *,
+    workspace: Collection[str],
+    model: str | None = None,
+    forked: bool | None = None,
 ) -> Suspended:
-    """Suspend a call on a child thread; the ids follow from the call, so it begins once."""
-    depth = scope.depth + 1
-    if depth > max_depth:
-        raise ToolError(
-            f"Agents may not be nested deeper than {max_depth}; do the work yourself.",
-            kind="recursion_limit",
-        )
-    run_id = derive_id("run", scope.call_id)
-    thread = Thread(
-        id=derive_id("thr", scope.call_id),
-        resource_id=scope.resource_id,
-        title=f"{kind.name or kind.id}: {task[:60]}",
-        metadata={"agent": kind.id},
-        harness_id=scope.harness_id,
-        workspace=scope.workspace,
-        parent_thread=scope.thread_id,
-        parent_run=scope.run_id,
-        parent_call=scope.call_id,
-        depth=depth,
-        hidden=True,
-    )
-    send = Send(
-        run_id=run_id,
-        parts=(Text(task),),
-        model=model,
-        context=scope.values,
-        limits=Limits(max_steps=kind.max_steps),
+    """Suspend a call on a child of a kind."""
+    standing = standing_of(scope)
+    context = kind.forked if forked is None else forked
+    if context:
+        check_fork(kind, model)
+    taken = {one.name for one in await standing.agents()}
+    errand = Errand(
+        task=task,
+        how="subagent",
+        name=unused(_own_name(kind, scope), taken),
+        kind=kind,
+        model=None if context else chosen_model(kind, model, scope),
+        role=kind.id,
+        capabilities=kind.capabilities,
+        context=context,
+        tools=kind.scope(workspace) if context else None,
+        max_steps=kind.max_steps,
     )
     return Suspended(
         id=derive_id("sub", scope.call_id),
         kind="subagent",
         payload={"task": task, "agent_type": kind.id},
-        child=Child(thread=thread, send=send, agent_type=kind.id),
+        child=child_of(errand, scope),
     )
 
 
-def check_kinds(kinds: Sequence[Subagent]) -> None:
-    """Refuse two kinds with one id."""
-    ids = [kind.id for kind in kinds]
-    twice = {name for name in ids if ids.count(name) > 1}
-    if twice:
-        raise UserError(f"There are two subagents named {', '.join(sorted(twice))}.")
+def _own_name(kind: Subagent, scope: CallScope) -> str:
+    """The kind's id, with a number where one answer starts several: they begin at once."""
+    answer = standing_of(scope).messages[-1:]
+    alike = [
+        call.id
+        for message in answer
+        for call in message.calls
+        if call.args.get("agent_type") == kind.id
+    ]
+    return f"{kind.id}-{alike.index(scope.call_id) + 1}" if len(alike) > 1 else kind.id
+
+
+def chosen_model(kind: Subagent, asked: str | None, scope: CallScope) -> str | None:
+    """The call's argument, the session's for the type, the definition's; None for the caller's."""
+    session = scope.subagent_models
+    return asked or session.get(kind.id) or session.get("") or kind.model
+
+
+def check_fork(kind: Subagent | None, asked: str | None) -> None:
+    """Refuse what a fork cannot have: its requests begin with those of its caller."""
+    if asked is not None:
+        raise ToolError(
+            "A fork has the model of its caller; leave out `model`, or forked.", kind="cannot_fork"
+        )
+    if kind is not None and (kind.tools or kind.coordinator):
+        raise ToolError(
+            f"{kind.id} brings its own tools, which a fork cannot have: its list of tools is that "
+            "of its caller.",
+            hint="Start it with forked=false.",
+            kind="cannot_fork",
+        )

@@ -14,7 +14,7 @@ from bridle.gate.bracket import Bracket
 from bridle.gate.decide import failure
 from bridle.gate.live import Live
 from bridle.journal.redact import NOTHING_HIDDEN, Redactor
-from bridle.ports.tools import CallScope, Outcome, Recorded, Suspended, Toolbox
+from bridle.ports.tools import CallScope, Outcome, Recorded, Settled, Suspended, Toolbox
 from bridle.tools.output import bound
 from bridle.types.base import Fixed
 from bridle.types.events import Event, ToolReturned
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
     from bridle.ports.snapshots import Snapshots
+    from bridle.ports.store import Append
 
 DEFAULT_TIMEOUT = 600.0
 log = logging.getLogger("bridle.gate")
@@ -40,7 +41,7 @@ class Runner(Fixed, frozen=True, kw_only=True):
     redactor: Redactor = NOTHING_HIDDEN
     timeout: float = DEFAULT_TIMEOUT
 
-    async def run(self, state: CallState, scope: CallScope) -> tuple[Event, ...] | Suspended:
+    async def run(self, state: CallState, scope: CallScope) -> Settled | Suspended:
         """Run a call to its one outcome: the events that settle it, its result last."""
         began = self.clock.now()
         live = Live(self.redactor, scope)
@@ -53,11 +54,13 @@ class Runner(Fixed, frozen=True, kw_only=True):
         if isinstance(outcome, Suspended):
             return outcome
         events: tuple[Event, ...] = checkpoint
+        appends: tuple[Append, ...] = ()
         if isinstance(outcome, Recorded):
             emitted = (
                 msgspec.structs.replace(event, run_id=scope.run_id) for event in outcome.events
             )
             events = (*events, *emitted)
+            appends = outcome.appends
             outcome = outcome.outcome
         took = int((self.clock.now() - began) * 1000)
         text, artefact = await bound(outcome.text, self.artefacts)
@@ -74,7 +77,7 @@ class Runner(Fixed, frozen=True, kw_only=True):
             artefact=artefact,
             images=outcome.images if isinstance(outcome, Done) else (),
         )
-        return (*events, returned)
+        return Settled(events=(*events, returned), appends=appends)
 
     async def _outcome(self, state: CallState, scope: CallScope) -> Outcome:
         seconds = self.timeout if state.facts.timeout is None else state.facts.timeout

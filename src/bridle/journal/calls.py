@@ -28,6 +28,7 @@ class CallState(Moving):
     pending_id: str | None = None
     pending_kind: PendingKind | None = None
     started_at: str = ""
+    payload: dict[str, Any] = msgspec.field(default_factory=dict)
     resumed: Any = None
     approved: bool = False
     """Somebody said yes to it, as it is now."""

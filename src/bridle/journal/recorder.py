@@ -14,6 +14,7 @@ import anyio
 import msgspec
 
 from bridle.errors import HeadMoved
+from bridle.journal.children import told
 from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.journal.state import PASSING, ThreadState
 from bridle.ports.store import Append, Batch, Reservation, Spent, Store
@@ -172,7 +173,7 @@ class ThreadLog(Moving, kw_only=True):
             epoch=self.lease.epoch,
         )
         batch = Batch(
-            appends=(own, *extra.appends),
+            appends=(own, *told(self.state.thread, events), *extra.appends),
             blobs=extra.blobs,
             accounts=extra.accounts,
             reserve=extra.reserve,

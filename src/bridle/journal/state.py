@@ -12,13 +12,24 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridle.journal.calls import CallStage, CallState
+from bridle.ports.tools import Helper
 from bridle.types import events as ev
+from bridle.types.agents import facts_of
 from bridle.types.base import Moving
 from bridle.types.content import File, Image, Part, Text, ToolCall, ToolResult
 from bridle.types.hooks import noted
 from bridle.types.ids import message_id
 from bridle.types.messages import Message
-from bridle.types.ops import Answer, AnswerPlan, Approve, Decline, ResumeTool, Send, Steer
+from bridle.types.ops import (
+    Answer,
+    AnswerPlan,
+    Approve,
+    Decline,
+    Deliver,
+    ResumeTool,
+    Send,
+    Steer,
+)
 from bridle.types.output import OUTPUT, ROUND
 from bridle.types.permissions import Rule
 from bridle.types.plans import Plan
@@ -27,6 +38,7 @@ from bridle.types.usage import Usage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from bridle.types.agents import Mail
     from bridle.types.ops import Op
     from bridle.types.tasks import Task
     from bridle.types.threads import Thread
@@ -90,11 +102,21 @@ class RunState(Moving):
     values: dict[str, Any] = msgspec.field(default_factory=dict)
     """The request's context: what the run began with, then what steers and answers brought."""
     ended: ev.RunEnded | None = None
+    satisfied: bool = False
+    """Whether what `stop_when` looks for was found."""
+    helpers: dict[str, Helper] = msgspec.field(default_factory=dict)
+    """The children that no call waits for, by the call that started them."""
 
     @property
     def open_calls(self) -> list[CallState]:
         """The calls of the present step without a result, in order."""
         return [call for call in self.calls if not call.settled]
+
+    @property
+    def open_children(self) -> list[ev.SubagentStarted]:
+        """The children that still work, waited for or not."""
+        waited = [call.child for call in self.open_calls if call.child is not None]
+        return waited + [one.started for one in self.helpers.values() if one.ended is None]
 
     @property
     def held_calls(self) -> list[CallState]:
@@ -103,6 +125,7 @@ class RunState(Moving):
 
 
 RULES_SETTING = "permissions"
+MAIL_KEPT = "mail_kept"
 PLAN_SETTING = "plan"
 
 TO_A_RUN = (Steer, Approve, Decline, Answer, AnswerPlan, ResumeTool)
@@ -126,6 +149,8 @@ class ThreadState(Moving, weakref=True):
     set_aside: list[tuple[list[Message], list[int]]] = msgspec.field(default_factory=list)
     """Messages that were taken back, newest last."""
     inputs: dict[str, Op] = msgspec.field(default_factory=dict)
+    mail: dict[str, Mail] = msgspec.field(default_factory=dict)
+    """What other agents said and nobody has heard yet, by the input that it came with."""
     run: RunState | None = None
     last_run: RunState | None = None
     mode_id: str | None = None
@@ -170,7 +195,11 @@ class ThreadState(Moving, weakref=True):
     def apply(self, event: ev.Event) -> None:
         """Take one more event into account."""
         self.seq = event.seq
-        consumed = [self.inputs.pop(name, None) for name in getattr(event, "consumes", ())]
+        names = getattr(event, "consumes", ())
+        consumed = [self.inputs.pop(name, None) for name in names]
+        if not is_kept(event):
+            for name in names:
+                self.mail.pop(name, None)
         handler = _HANDLERS.get(type(event))
         if handler is not None:
             handler(self, event)
@@ -179,12 +208,23 @@ class ThreadState(Moving, weakref=True):
                 self.run.values.update(op.context)
 
 
+def is_kept(event: ev.Event) -> bool:
+    """Whether an event deals with a message only so far that it is kept for the next run."""
+    return isinstance(event, ev.Noted) and event.code == MAIL_KEPT
+
+
 def _thread_created(state: ThreadState, event: ev.ThreadCreated) -> None:
     state.thread = event.thread
+    facts = facts_of(event.thread)
+    if facts is not None:
+        state.mode_id = facts.mode
+        state.tasks = facts.goals
 
 
 def _input_admitted(state: ThreadState, event: ev.InputAdmitted) -> None:
     state.inputs[event.input_id] = event.op
+    if isinstance(event.op, Deliver):
+        state.mail[event.input_id] = event.op.mail
 
 
 def _run_started(state: ThreadState, event: ev.RunStarted) -> None:
@@ -345,6 +385,8 @@ def _workspace_failed(state: ThreadState, event: ev.WorkspaceFailed) -> None:
 def _noted(state: ThreadState, event: ev.Noted) -> None:
     if event.code == "timer_expired" and state.run is not None:
         state.run.expired = True
+    if event.code == "stop_when" and state.run is not None:
+        state.run.satisfied = True
 
 
 def _tool_called(state: ThreadState, event: ev.ToolCalled) -> None:
@@ -419,10 +461,20 @@ def _call_suspended(state: ThreadState, event: ev.CallSuspended) -> None:
     call.stage = "suspended"
     call.pending_id = event.pending_id
     call.pending_kind = event.kind
+    call.payload = event.payload
 
 
 def _subagent_started(state: ThreadState, event: ev.SubagentStarted) -> None:
-    _call(state, event.call_id).child = event
+    if event.background:
+        _run(state).helpers[event.call_id] = Helper(started=event)
+    else:
+        _call(state, event.call_id).child = event
+
+
+def _subagent_ended(state: ThreadState, event: ev.SubagentEnded) -> None:
+    helper = _run(state).helpers.get(event.call_id)
+    if helper is not None:
+        _run(state).helpers[event.call_id] = Helper(started=helper.started, ended=event)
 
 
 def _tool_returned(state: ThreadState, event: ev.ToolReturned) -> None:
@@ -431,6 +483,8 @@ def _tool_returned(state: ThreadState, event: ev.ToolReturned) -> None:
     call.stage = "settled"
     call.result = event
     call.pending_id = None
+    if call.pending_kind == "wait" and event.kind != "timeout":
+        run.trail.clear()  # to hear from others again and again is no loop
     if call.facts.category == "edit" and not event.is_error:
         run.files.update(dict.fromkeys(call.facts.paths))
         state.files.update(dict.fromkeys(call.facts.paths))
@@ -556,6 +610,7 @@ _HANDLERS: dict[type[ev.Event], Callable[[ThreadState, Any], None]] = {
     ev.ApprovalAnswered: _approval_answered,
     ev.CallSuspended: _call_suspended,
     ev.SubagentStarted: _subagent_started,
+    ev.SubagentEnded: _subagent_ended,
     ev.ToolReturned: _tool_returned,
     ev.HookRan: _hook_ran,
     ev.CheckEnded: _check_ended,

@@ -20,7 +20,8 @@ _CALL = lazy(r"([\w.:/-]+?)\((.*)\)", re.DOTALL)
 _COLON = lazy(r"([A-Za-z_]\w*): ?(.*)", re.DOTALL)
 _PATHS = ("path", "file_path", "notebook_path", "filename", "directory")
 _FETCHES = frozenset({"web_fetch", "navigate", "screenshot", "extract"})
-_ASKS = frozenset({"ask_user", "submit_plan", "notify"})
+_ASKS = frozenset({"ask_user", "submit_plan", "notify", "send_message", "wait_for_agent"})
+_DELEGATES = frozenset({"subagent", "fork_agent", "call_coordinator"})
 _READS = READ_TOOLS | {
     "git_diff", "git_log", "recall", "task_check", "get_setting", "inspect_context",
     "trace_tool_call", "sleep",
@@ -45,7 +46,8 @@ def facts_of(tool: str, args: Mapping[str, Any]) -> CallFacts:
         read_only=category == "read",
         paths=() if name in _FETCHES else paths,
         hosts=hosts,
-        asks_user=name in _ASKS,
+        asks_user=name in _ASKS | _DELEGATES,
+        delegates=name in _DELEGATES,
     )
 
 

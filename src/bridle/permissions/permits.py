@@ -103,8 +103,12 @@ def _by_category(call: Call, category: Category) -> Finding | None:
 
 def _by_profile(call: Call, category: Category) -> Finding | None:
     facts, policy = call.facts, call.policy
+    if facts.delegates:
+        why = "what it starts is decided call by call, within these rules"
+        return Finding("allow", "category", "built-in:delegates", why=why)
     if facts.asks_user:
-        return Finding("allow", "category", "built-in:asks-user", why="it only asks the user")
+        why = "it only speaks to people or agents"
+        return Finding("allow", "category", "built-in:asks-user", why=why)
     effect = EFFECTS[policy.profile][category]
     if category == "other" and facts.read_only and not facts.hosts:
         effect = EFFECTS[policy.profile]["read"]

@@ -11,11 +11,14 @@ from bridle.types.base import Fixed
 from bridle.types.tools import CallFacts, Done, Failed, PendingKind, Settlement, ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from bridle.ports.clock import Clock
+    from bridle.ports.store import Append
+    from bridle.types.agents import AgentFacts, AgentInfo
     from bridle.types.content import ToolCall
-    from bridle.types.events import Event
+    from bridle.types.events import Event, SubagentEnded, SubagentStarted
+    from bridle.types.limits import Limits
     from bridle.types.messages import Message
     from bridle.types.ops import Send
     from bridle.types.plans import Plan
@@ -24,11 +27,20 @@ if TYPE_CHECKING:
 
 
 class Child(Fixed, frozen=True, kw_only=True):
-    """A thread to create and what to send to it, in the commit that suspends the call."""
+    """A thread to create and what to send to it, in the commit of the call that starts it.
+
+    `copies` are messages that its conversation begins with. A call does not wait for a child in
+    the `background`.
+    """
 
     thread: Thread
     send: Send
     agent_type: str
+    name: str = ""
+    copies: Sequence[Message] = ()
+    forked: bool = False
+    background: bool = False
+    replaces: str | None = None
 
 
 class Suspended(Fixed, frozen=True, kw_only=True):
@@ -41,13 +53,52 @@ class Suspended(Fixed, frozen=True, kw_only=True):
 
 
 class Recorded(Fixed, frozen=True, kw_only=True):
-    """A settlement with events that belong to it; they are recorded in the same commit."""
+    """A settlement with what belongs to it, in the same commit.
+
+    `events` stand before the result in the thread's own log; `appends` go to other threads.
+    """
 
     outcome: Settlement
-    events: tuple[Event, ...]
+    events: tuple[Event, ...] = ()
+    appends: tuple[Append, ...] = ()
 
 
 Outcome = Done | Failed | Suspended | Recorded
+
+
+class Settled(Fixed, frozen=True, kw_only=True):
+    """The events that settle a call, its result last, and what is written to other threads."""
+
+    events: tuple[Event, ...]
+    appends: tuple[Append, ...] = ()
+
+
+class Helper(Fixed, frozen=True, kw_only=True):
+    """A child that works, or worked, for a run without being waited for."""
+
+    started: SubagentStarted
+    ended: SubagentEnded | None = None
+
+
+class Standing(Fixed, frozen=True, kw_only=True):
+    """Who makes a call: what the tools that start and address agents must know.
+
+    `head` names the beginning of the run's requests and `messages` are what follows it; `limits`
+    are those of the run. `waiting` is how many children are waited for now, `helpers` are the
+    others. `agents` lists all agents of the tree.
+    """
+
+    mode_id: str
+    model_id: str | None
+    head: str
+    history: int | None
+    messages: Sequence[Message]
+    limits: Limits
+    facts: AgentFacts | None
+    waiting: int
+    helpers: Mapping[str, Helper]
+    now: float
+    agents: Callable[[], Awaitable[Sequence[AgentInfo]]]
 
 
 class Window(Fixed, frozen=True, kw_only=True):
@@ -97,6 +148,7 @@ class CallScope(Fixed, frozen=True, kw_only=True):
     plan: Plan | None = None
     subagent_models: Mapping[str, str] = msgspec.field(default_factory=dict)
     values: dict[str, Any] = msgspec.field(default_factory=dict)
+    standing: Standing | None = None
     secrets: Mapping[str, str] = msgspec.field(default_factory=dict)
     progress: Callable[[str], None] = lambda _text: None
     output: Callable[[str, str], None] = lambda _stream, _text: None

@@ -6,7 +6,7 @@ import msgspec
 
 from bridle.types import events as ev
 from bridle.types.content import plain_text
-from bridle.types.ops import Approve, Decline, Send, Settle, Steer
+from bridle.types.ops import Approve, Decline, Deliver, Send, Settle, Steer
 
 LENGTH = 100
 
@@ -59,6 +59,8 @@ def _op(event: ev.InputAdmitted) -> str:
             return f"{event.op.__struct_config__.tag} {event.op.id}"
         case Settle():
             return f"a subagent ended for {event.op.call_id}"
+        case Deliver(mail=mail):
+            return f"a message from {mail.name}: {short(mail.text)}"
         case other:
             return str(other.__struct_config__.tag)
 
@@ -91,6 +93,10 @@ def _rest(event: ev.Event) -> str:
             return f"{event.agent_type}: {short(event.task)}"
         case ev.SubagentEnded():
             return f"{event.agent_type}: {short(event.result)}"
+        case ev.SubagentToolStarted():
+            return f"{event.agent_type}: {event.tool}"
+        case ev.SubagentToolEnded():
+            return f"{event.agent_type}: {event.tool} {short(event.result)}"
         case ev.HookRan():
             why = f": {short(event.reason)}" if event.reason else ""
             return f"{event.hook} {event.outcome}{why}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridle.types import events as ev
+from bridle.types.tools import AGENT_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,7 +122,7 @@ def _approval_answered(event: ev.ApprovalAnswered) -> Iterator[Statement]:
 
 
 def _call_suspended(event: ev.CallSuspended) -> Iterator[Statement]:
-    if event.kind != "subagent":
+    if event.kind not in AGENT_KINDS:
         yield _insert_pending(
             event,
             event.pending_id,

@@ -26,10 +26,23 @@ ALIASES: Mapping[str, str] = {
 
 
 class ToolSet:
-    """Tools by name, in the order they were given; `deps` is handed to their contexts."""
+    """Tools by name, in the order they were given; `deps` is handed to their contexts.
 
-    def __init__(self, tools: Iterable[Tool], *, deps: Any = None) -> None:
+    `withheld` are tools that the model is not told of; a call of one is described, so that the
+    gate decides about it. `unavailable` maps tools that are offered and cannot run to the reason.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[Tool],
+        *,
+        deps: Any = None,
+        withheld: Iterable[Tool] = (),
+        unavailable: Mapping[str, str] | None = None,
+    ) -> None:
         self._tools: dict[str, Tool] = {}
+        self._withheld = {tool.name: tool for tool in withheld}
+        self._unavailable = unavailable or {}
         self._deps = deps
         for tool in tools:
             if not isinstance(tool, Tool):
@@ -49,6 +62,11 @@ class ToolSet:
                 "Call one of them by its exact name.",
                 problem_kind="unknown_tool",
             )
+        reason = self._unavailable.get(tool.name)
+        if reason is not None:
+            return CallFacts(
+                problem=f"{tool.name} is not available here: {reason}.", problem_kind="unavailable"
+            )
         return tool.describe(call)
 
     def category(self, name: str) -> str | None:
@@ -65,4 +83,6 @@ class ToolSet:
         return await tool.execute(call.args, msgspec.structs.replace(scope, deps=self._deps))
 
     def _find(self, name: str) -> Tool | None:
-        return self._tools.get(name) or self._tools.get(ALIASES.get(name, ""))
+        real = ALIASES.get(name, "")
+        offered = self._tools.get(name) or self._tools.get(real)
+        return offered or self._withheld.get(name) or self._withheld.get(real)

@@ -1,5 +1,6 @@
 """Messages: what the model sees and what users read."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -51,3 +52,11 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 def user_message(message_id: str, text: str) -> Message:
     """Build a user message of one text part."""
     return Message(id=message_id, role="user", parts=(Text(text),))
+
+
+def settled_messages(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages up to the last one whose calls all have their results."""
+    end = len(messages)
+    while end and messages[end - 1].calls:
+        end -= 1
+    return messages[:end]

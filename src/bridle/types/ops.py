@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from bridle.types.agents import Mail, SubagentMeta
 from bridle.types.content import UserPart
 from bridle.types.limits import Limits
 from bridle.types.tools import Done, Failed
@@ -124,6 +125,19 @@ class Settle(msgspec.Struct, frozen=True, kw_only=True, tag="settle", omit_defau
     head: str | None = None
     duration_ms: int = 0
     tool_calls: int = 0
+    meta: SubagentMeta | None = None
+
+
+class Deliver(msgspec.Struct, frozen=True, kw_only=True, tag="deliver"):
+    """A message from another agent; it is heard before the next model request, once."""
+
+    mail: Mail
+
+
+class Expire(msgspec.Struct, frozen=True, kw_only=True, tag="expire"):
+    """A call that waits has waited long enough."""
+
+    call_id: str
 
 
 Op = (
@@ -140,4 +154,6 @@ Op = (
     | SwitchModel
     | Grant
     | Settle
+    | Deliver
+    | Expire
 )

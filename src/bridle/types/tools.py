@@ -9,7 +9,10 @@ from bridle.types.permissions import Classified
 
 Category = Literal["read", "edit", "execute", "mcp", "other"]
 Effect = Literal["safe", "keyed", "once"]
-PendingKind = Literal["approval", "question", "plan", "tool", "subagent"]
+PendingKind = Literal["approval", "question", "plan", "tool", "subagent", "wait"]
+
+AGENT_KINDS: frozenset[str] = frozenset({"subagent", "wait"})
+"""What agents wait for among themselves; no person can answer it."""
 
 CATEGORIES: tuple[Category, ...] = ("read", "edit", "execute", "mcp", "other")
 

@@ -15,7 +15,17 @@ import msgspec
 
 from bridle.errors import BridleError, RunError
 from bridle.types.base import Moving
-from bridle.types.events import AnyEvent, InputAdmitted, SubagentStarted, ThreadCreated
+from bridle.types.events import (
+    AnyEvent,
+    InputAdmitted,
+    RunEnded,
+    RunPaused,
+    RunResumed,
+    SubagentStarted,
+    ThreadCreated,
+)
+from bridle.types.tools import AGENT_KINDS
+from bridle.workers.timers import Timers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,12 +49,17 @@ class Dispatcher(Moving, kw_only=True):
     failures: dict[str, BridleError] = msgspec.field(default_factory=dict)
     _draining: set[str] = msgspec.field(default_factory=set)
     _again: set[str] = msgspec.field(default_factory=set)
+    _asking: set[str] = msgspec.field(default_factory=set)
+    _timers: Timers | None = None
     _rested: dict[str, anyio.Event] = msgspec.field(
         default_factory=lambda: defaultdict(anyio.Event)
     )
     _watching: dict[str, list[Listener]] = msgspec.field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
+        self._timers = Timers(
+            journal=self.journal, clock=self.drain.clock, tasks=self.tasks, passed=self._stir
+        )
         self.journal.bus.subscribe(self._hear)
 
     async def adopt(self, thread_id: str) -> None:
@@ -73,8 +88,22 @@ class Dispatcher(Moving, kw_only=True):
         """Wake what an earlier process left unfinished in a thread's tree."""
         await self.adopt(thread_id)  # it may have children that were begun elsewhere
         tree = [name for name, root in self.roots.items() if root == thread_id]
+        await self._restore(tree)
         for name in await self.journal.store.unfinished(tree):
             self.wake(name)
+
+    async def _restore(self, tree: list[str]) -> None:
+        """Know again what the parked runs of a tree wait for, and until when."""
+        for name in tree:
+            parked = await self.journal.store.runs(thread_id=name, limit=1)
+            if not parked or parked[0].status != "awaiting":
+                continue
+            run = (await self.journal.fold(name)).run
+            if run is not None:
+                if any(call.pending_kind not in AGENT_KINDS for call in run.open_calls):
+                    self._asking.add(name)
+                assert self._timers is not None
+                self._timers.restore(name, run)
 
     def wake(self, thread_id: str) -> None:
         """Drain a thread soon, unless everything here is ending: then it is left for later."""
@@ -88,8 +117,25 @@ class Dispatcher(Moving, kw_only=True):
         self.tasks.start_soon(self._work, thread_id, name=f"drain {thread_id}")
 
     def busy(self, root: str) -> bool:
-        """Whether any thread of a tree is being drained."""
-        return any(self.roots.get(name) == root for name in self._draining)
+        """Whether any thread of a tree is being drained, or waits for nothing but a time.
+
+        Where a person is asked too, the tree is at rest: they may take longer than any timer.
+        """
+        if any(self.roots.get(name) == root for name in self._draining):
+            return True
+        assert self._timers is not None
+        timed = any(self.roots.get(name) == root for name in self._timers.threads)
+        return (
+            timed
+            and not self.drain.paused
+            and not any(self.roots.get(name) == root for name in self._asking)
+        )
+
+    def pause(self) -> None:
+        """Let every drain rest at its next safe boundary; timers are not waited for any more."""
+        self.drain.pause()
+        for root in set(self.roots.values()):
+            self._stir(root)
 
     async def rested(self, root: str) -> None:
         """Wait until nothing of a tree is being drained."""
@@ -106,8 +152,13 @@ class Dispatcher(Moving, kw_only=True):
                     return
         finally:
             self._draining.discard(thread_id)
-            if not self.busy(root):
-                self._rested.pop(root, anyio.Event()).set()
+            self._stir(root)
+
+    def _stir(self, thread_id: str) -> None:
+        """Tell those who wait for a tree to rest when it does."""
+        root = self.roots.get(thread_id, thread_id)
+        if not self.busy(root):
+            self._rested.pop(root, anyio.Event()).set()
 
     async def _drain_once(self, thread_id: str) -> None:
         try:
@@ -127,9 +178,15 @@ class Dispatcher(Moving, kw_only=True):
                 self.roots[event.child_thread_id] = self.roots[event.thread_id]
             case InputAdmitted() if event.thread_id in self.roots:
                 self.wake(event.thread_id)
+            case RunPaused() if any(one.kind not in AGENT_KINDS for one in event.waiting):
+                self._asking.add(event.thread_id)
+            case RunPaused() | RunResumed() | RunEnded():
+                self._asking.discard(event.thread_id)
             case _:
                 pass
         root = self.roots.get(event.thread_id)
+        if root is not None and self._timers is not None:
+            self._timers.hear(event)
         if root in self._watching:
             for listener in tuple(self._watching[root]):
                 listener(event)

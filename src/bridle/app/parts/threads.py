@@ -17,6 +17,7 @@ from bridle.types.events import (
     ThreadDeleted,
     ThreadRenamed,
 )
+from bridle.types.messages import settled_messages
 from bridle.types.ops import SwitchMode, SwitchModel
 from bridle.types.threads import Thread
 
@@ -195,11 +196,3 @@ def _kept(state: ThreadState) -> Iterator[Event]:
 def copied_message(message: Message, new_id: NewId) -> Message:
     """The same message under an id of its own; what is pinned stays so."""
     return msgspec.structs.replace(message, id=new_id("pin" if message.pinned else "msg"))
-
-
-def settled_messages(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages up to the last one whose calls all have their results."""
-    end = len(messages)
-    while end and messages[end - 1].calls:
-        end -= 1
-    return messages[:end]

@@ -16,7 +16,7 @@ from bridle.gate.decide import Decider
 from bridle.permissions.evaluate import evaluate
 from bridle.ports.clock import from_iso
 from bridle.ports.model import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta
-from bridle.ports.tools import CallScope, Child, Outcome, Suspended
+from bridle.ports.tools import CallScope, Child, Outcome, Settled, Suspended
 from bridle.runs.replay.cuts import upcoming_cut
 from bridle.runs.replay.hooks import TapeHooks
 from bridle.types import events as ev
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from bridle.journal.calls import CallState
-    from bridle.journal.state import ThreadState
+    from bridle.journal.state import RunState, ThreadState
     from bridle.ports.store import Store
     from bridle.runs.replay.cuts import Cuts
     from bridle.runs.replay.tape import E, Tape
@@ -43,6 +43,7 @@ _head = msgspec.json.Decoder(RequestHead)
 EMITTED = (
     ev.TasksUpdated,
     ev.CheckpointTaken,
+    ev.SubagentStarted,
     ev.Noted,
     ev.SettingsChanged,
     ev.PermissionGranted,
@@ -154,7 +155,7 @@ class TapeRunner:
 
     tape: Tape
 
-    async def run(self, state: CallState, scope: CallScope) -> tuple[ev.Event, ...] | Suspended:
+    async def run(self, state: CallState, scope: CallScope) -> Settled | Suspended:
         """Wait for the place of the outcome in the log, and return it."""
         ended = self.tape.ahead(ev.ToolReturned, lambda e: e.call_id == state.call.id)
         parked = self.tape.ahead(ev.CallSuspended, lambda e: e.call_id == state.call.id)
@@ -166,7 +167,7 @@ class TapeRunner:
             raise LeaseLost("the recorded drain ended while this call was running")
         events = [*self._emitted(state.call.id, ended), ended]
         await self.tape.reach(events[0])
-        return tuple(bare(event) for event in events)
+        return Settled(events=tuple(bare(event) for event in events))
 
     def _emitted(self, call_id: str, ended: ev.ToolReturned) -> list[ev.Event]:
         """The events that a call recorded together with its result."""
@@ -184,6 +185,8 @@ class TapeRunner:
                 thread=Thread(id=begun.child_thread_id, resource_id=""),
                 send=Send(run_id=begun.child_run_id, parts=(), model=begun.model_id),
                 agent_type=begun.agent_type,
+                name=begun.name,
+                forked=begun.forked,
             )
         return Suspended(
             id=parked.pending_id, kind=parked.kind, payload=parked.payload, child=child
@@ -293,7 +296,12 @@ class TapePreparer:
             mode_id=wanted.mode or started.mode_id,
             count=self._count,
             concurrency=Concurrency(children=started.limits.max_parallel),
+            stop_when=self._stopped,
         )
+
+    def _stopped(self, _run: RunState) -> bool:
+        """Whether the recorded run was told here that it has done enough."""
+        return isinstance(self.tape.next, ev.Noted) and self.tape.next.code == "stop_when"
 
     def _check_set_up(self) -> None:
         """Fail where the recorded drain could not set the run up again."""

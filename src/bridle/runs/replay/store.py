@@ -24,6 +24,7 @@ from bridle.types.events import (
     Noted,
     PermissionGranted,
     SettingsChanged,
+    SubagentStarted,
     TasksUpdated,
     ToolReturned,
     encode_event,
@@ -177,6 +178,8 @@ def is_result(event: Event | None) -> bool:
         case HookRan():
             return event.moment in ("returned", "closing", "reaction")
         case BudgetSettled() | CheckStarted() | CheckEnded() | TasksUpdated() | CheckpointTaken():
+            return True
+        case SubagentStarted():
             return True
         case Noted() | SettingsChanged() | PermissionGranted():
             return event.call_id is not msgspec.UNSET

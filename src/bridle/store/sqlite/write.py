@@ -17,6 +17,8 @@ from bridle.types.events import (
     Event,
     InputAdmitted,
     SettingsChanged,
+    SubagentToolEnded,
+    SubagentToolStarted,
     ThreadCreated,
     decode_event,
     encode_event,
@@ -47,7 +49,8 @@ def commit(db: sqlite3.Connection, batch: Batch, at: str) -> tuple[DurableEvent,
         _reserve(db, batch.reserve)
     stamped: list[DurableEvent] = []
     for append in batch.appends:
-        stamped.extend(_append(db, _bound(db, append, batch), at))
+        beside = append is not batch.appends[0]
+        stamped.extend(_append(db, _bound(db, append, batch), at, beside=beside))
     return tuple(stamped)
 
 
@@ -69,7 +72,8 @@ def _bound(db: sqlite3.Connection, append: Append, batch: Batch) -> Append:
     return msgspec.structs.replace(append, events=(bound, *append.events[1:]))
 
 
-def _append(db: sqlite3.Connection, append: Append, at: str) -> list[DurableEvent]:
+def _append(db: sqlite3.Connection, append: Append, at: str, *, beside: bool) -> list[DurableEvent]:
+    """Append to one log; what is told `beside` it to a thread that is deleted is dropped."""
     row = db.execute(
         "select head_seq, head_hash, lease_epoch, deleted from threads where id = ?",
         (append.thread_id,),
@@ -84,6 +88,8 @@ def _append(db: sqlite3.Connection, append: Append, at: str) -> list[DurableEven
         raise LeaseLost(f"Thread {append.thread_id} is drained by another owner (epoch {epoch}).")
     if append.expect is not None and append.expect != seq:
         raise HeadMoved(f"Thread {append.thread_id} is at event {seq}, not {append.expect}.")
+    if deleted and beside:
+        return []
     if deleted:
         raise StoreError(f"Thread {append.thread_id} is deleted.")
     stamped: list[DurableEvent] = []
@@ -130,7 +136,7 @@ def _stamp(event: Event, thread_id: str, seq: int, at: str) -> DurableEvent:
 
 
 def _known(db: sqlite3.Connection, thread_id: str, event: Event) -> bool:
-    """An input that was admitted before, or a setting that has the value already."""
+    """What changes nothing: an input admitted before, a setting as it is, news for an ended run."""
     if isinstance(event, InputAdmitted):
         found = db.execute("select 1 from inbox where input_id = ?", (event.input_id,)).fetchone()
         return found is not None
@@ -140,6 +146,9 @@ def _known(db: sqlite3.Connection, thread_id: str, event: Event) -> bool:
             (thread_id, event.key),
         ).fetchone()
         return found is not None and found[0] == _json.encode(event.value).decode()
+    if isinstance(event, SubagentToolStarted | SubagentToolEnded):  # a run ends with its end
+        found = db.execute("select status from runs where run_id = ?", (event.run_id,)).fetchone()
+        return found is None or found[0] == "ended"
     return False
 
 

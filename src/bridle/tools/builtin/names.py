@@ -20,6 +20,15 @@ BUILTIN_NAMES = (
 )
 """Offered everywhere."""
 
+DELEGATION_NAMES = (
+    "subagent",
+    "fork_agent",
+    "call_coordinator",
+    "send_message",
+    "wait_for_agent",
+)
+"""Offered where there are subagents."""
+
 WORKSPACE_NAMES = (
     "read_file",
     "write_file",
@@ -88,5 +97,6 @@ def enabled_tools(globs: Sequence[str]) -> tuple[str, ...] | None:
         return None
     found: list[str] = []
     for glob in globs:
-        found += [*WORKSPACE_NAMES, *BUILTIN_NAMES] if glob == DEFAULT else [canonical(glob)]
+        usual = (*WORKSPACE_NAMES, *BUILTIN_NAMES, *DELEGATION_NAMES)
+        found += usual if glob == DEFAULT else [canonical(glob)]
     return tuple(dict.fromkeys(found))

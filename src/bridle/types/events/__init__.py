@@ -14,6 +14,7 @@ from bridle.types.events.host import (
 from bridle.types.events.live import (
     MessageDelta,
     ShellOutput,
+    SubagentTextDelta,
     ToolInputDelta,
     ToolInputEnded,
     ToolInputStarted,
@@ -74,6 +75,8 @@ from bridle.types.events.tool import (
     PermissionDecided,
     SubagentEnded,
     SubagentStarted,
+    SubagentToolEnded,
+    SubagentToolStarted,
     ToolCalled,
     ToolReturned,
 )
@@ -113,6 +116,8 @@ DurableEvent = (
     | ToolReturned
     | SubagentStarted
     | SubagentEnded
+    | SubagentToolStarted
+    | SubagentToolEnded
     | HookRan
     | CheckpointTaken
     | FilesRestored
@@ -134,7 +139,13 @@ DurableEvent = (
     | HeartbeatChanged
 )
 AnyLiveEvent = (
-    MessageDelta | ToolInputStarted | ToolInputDelta | ToolInputEnded | ToolProgress | ShellOutput
+    MessageDelta
+    | SubagentTextDelta
+    | ToolInputStarted
+    | ToolInputDelta
+    | ToolInputEnded
+    | ToolProgress
+    | ShellOutput
 )
 AnyEvent = DurableEvent | AnyLiveEvent
 
@@ -203,6 +214,9 @@ __all__ = [
     "SubagentEnded",
     "SubagentModelChanged",
     "SubagentStarted",
+    "SubagentTextDelta",
+    "SubagentToolEnded",
+    "SubagentToolStarted",
     "TasksUpdated",
     "TextRetracted",
     "ThreadChanged",

@@ -11,6 +11,14 @@ class MessageDelta(LiveEvent, frozen=True, kw_only=True, tag="message_update"):
     kind: str = "text"
 
 
+class SubagentTextDelta(LiveEvent, frozen=True, kw_only=True, tag="subagent_text_delta"):
+    """More of what a child of this thread is saying."""
+
+    call_id: str
+    agent_type: str
+    delta: str
+
+
 class ToolInputStarted(LiveEvent, frozen=True, kw_only=True, tag="tool_input_start"):
     """The model begins to write the arguments of a call."""
 

@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+from bridle.types.agents import SubagentMeta
 from bridle.types.content import Image
 from bridle.types.events.base import Event, Origin
 from bridle.types.permissions import TraceStep, Verdict
@@ -90,7 +91,11 @@ class ToolReturned(Event, frozen=True, kw_only=True, tag="tool_end"):
 
 
 class SubagentStarted(Event, frozen=True, kw_only=True, tag="subagent_start"):
-    """A child works on a task for a call of this thread."""
+    """A child works on a task for a call of this thread.
+
+    With `background` the call does not wait for it; `replaces` is the call of the child whose
+    place it takes.
+    """
 
     call_id: str
     agent_type: str
@@ -99,6 +104,9 @@ class SubagentStarted(Event, frozen=True, kw_only=True, tag="subagent_start"):
     forked: bool = False
     child_thread_id: str = ""
     child_run_id: str = ""
+    name: str = ""
+    background: bool = False
+    replaces: str | None = None
 
 
 class SubagentEnded(Event, frozen=True, kw_only=True, tag="subagent_end"):
@@ -111,3 +119,31 @@ class SubagentEnded(Event, frozen=True, kw_only=True, tag="subagent_end"):
     duration_ms: int
     tool_calls: int
     head: str | None = None
+    meta: SubagentMeta | None = None
+    consumes: tuple[str, ...] = ()
+
+
+class SubagentToolStarted(Event, frozen=True, kw_only=True, tag="subagent_tool_start"):
+    """A child of this thread calls a tool; written with the child's own record of it."""
+
+    origin: ClassVar[Origin] = "external"
+
+    call_id: str
+    agent_type: str
+    sub_call_id: str
+    tool: str
+    args: dict[str, Any]
+
+
+class SubagentToolEnded(Event, frozen=True, kw_only=True, tag="subagent_tool_end"):
+    """A child's call has its result; the beginning of it is told here."""
+
+    origin: ClassVar[Origin] = "external"
+
+    call_id: str
+    agent_type: str
+    sub_call_id: str
+    tool: str
+    result: str
+    is_error: bool = False
+    denied: bool = False
