@@ -13,8 +13,9 @@ from bridle.spec.model import HarnessSpec
 SPEC_INTRO = """# harness.yaml
 
 The portable contract of an agent: YAML or JSON, found in the directory that `bridle run` works in,
-or named with `--spec`; other [layers](../configuration.md) may add to it. A field stands here when something enforces it; any other field is refused
-with exit code 2, its line, and the nearest name that exists. `version` and `name` are required.
+or named with `--spec`; other [layers](../configuration.md) may add to it. A field stands here when
+something enforces it; any other field is refused with exit code 2, its line, and the nearest name
+that exists. `version` and `name` are required.
 
 ```yaml
 version: 1
@@ -88,8 +89,8 @@ MEANINGS = {
     "limits.max_steps": "Model requests of the run; without it 1000.",
     "limits.timeout": "Seconds; the time that a run is parked does not count.",
     "limits.max_tool_calls": "Calls of the run; those beyond it are not run.",
-    "context.instruction_files": "Files that are read instead of `AGENTS.md` and `CLAUDE.md`, in each "
-    "directory from the root of the repository down to here; `[]` reads none.",
+    "context.instruction_files": "Files that are read instead of `AGENTS.md` and `CLAUDE.md`, in "
+    "each directory from the root of the repository down to here; `[]` reads none.",
     "checks.enabled": "`false` switches checks off. See [checks](../checks.md).",
     "checks.fail_on_error": "`true`: a failed verdict is exit code 3. Without it, that is so only "
     "where there is no `checks` section.",

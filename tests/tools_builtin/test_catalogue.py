@@ -8,6 +8,7 @@ import pytest
 
 from bridle import Agent, Rules, Subagent, UserError
 from bridle.app.coding import build_coding
+from bridle.app.harness import Harness
 from bridle.app.ruling import RunOptions
 from bridle.models.scripted import ScriptedModel as Scripted
 from bridle.testing import calls, says
@@ -99,7 +100,8 @@ def spec(root: Path, text: str) -> Path:
 
 
 async def tools_of(root: Path, home: Path, text: str) -> list[str]:
-    harness = build_coding(RunOptions(cwd=root, spec=spec(root, text), store="memory:")).harness
+    options = RunOptions(cwd=root, spec=spec(root, text), store="memory:")
+    harness = build_coding(options, Harness).harness
     async with harness:
         session = await harness.session()
         return [
@@ -129,7 +131,8 @@ async def test_a_tool_that_does_not_exist_is_an_error(root: Path, home: Path):
 async def test_a_tool_that_a_spec_leaves_out_is_denied(root: Path, home: Path):
     path = spec(root, "tools:\n  enabled: [read_file]\n")
     (root / "s.yaml").write_text("- calls: [{tool: bash, args: {command: ls}}]\n- says: x\n")
-    harness = build_coding(RunOptions(cwd=root, spec=path, store="memory:", yolo=True)).harness
+    options = RunOptions(cwd=root, spec=path, store="memory:", yolo=True)
+    harness = build_coding(options, Harness).harness
     async with harness:
         session = await harness.session()
         await session.send("go")
@@ -142,7 +145,8 @@ async def test_the_first_request_of_the_coding_agent_is_small(root: Path, home: 
     """System prompt, tools and the user's words, as they are sent to a provider."""
     from bridle.models.providers.chat_encode import encode_head
 
-    harness = build_coding(RunOptions(cwd=root, spec=spec(root, ""), store="memory:")).harness
+    options = RunOptions(cwd=root, spec=spec(root, ""), store="memory:")
+    harness = build_coding(options, Harness).harness
     async with harness:
         session = await harness.session()
         state = session._attachment.state

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from bridle.app.claims import claims_of
 from bridle.app.config import Agent
-from bridle.app.harness import Harness
 from bridle.app.models import model_registry
 from bridle.app.records import open_records
 from bridle.app.ruling import RunOptions, read_ruling, resource_of
@@ -29,6 +28,7 @@ from bridle.types.base import Fixed
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from bridle.app.harness import Harness
     from bridle.checks.plan import CheckPlan
     from bridle.spec.compile import Compiled
     from bridle.tools.builtin.workspace import Workplace
@@ -50,8 +50,8 @@ class Coding(Fixed, frozen=True, kw_only=True):
     """Whether a model takes its time elsewhere, and it has tools to wait for."""
 
 
-def build_coding(options: RunOptions) -> Coding:
-    """Build the harness that a command runs; raises `UserError` with what to do."""
+def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
+    """Have the harness made that a command runs; raises `UserError` with what to do."""
     root = options.cwd.resolve()
     if not root.is_dir():
         raise UserError(f"There is no directory {str(options.cwd)!r}.")
@@ -77,7 +77,7 @@ def build_coding(options: RunOptions) -> Coding:
         writable=policy.writable,
     )
     loaded, plan = _loaded(compiled, root), _checks(compiled, options)
-    harness = Harness(
+    harness = make(
         id=compiled.name,
         agent=Agent(
             instructions=_instructions(compiled, root, sandbox, loaded),

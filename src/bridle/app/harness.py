@@ -6,6 +6,7 @@ import logging
 import os
 from contextlib import nullcontext
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
@@ -178,6 +179,32 @@ class Harness:
         self._close: Callable[[], Any] | None = None
         self._beats: Heartbeats | None = None
         self._sessions: list[Session] = []
+
+    @classmethod
+    def from_spec(
+        cls,
+        path: str | Path,
+        *,
+        workspace: str | Path | None = None,
+        trust: bool = False,
+        **changes: Any,
+    ) -> Harness:
+        """The harness of a `harness.yaml`, as `bridle run --spec` has it in the same layers.
+
+        It works in `workspace`, by default the directory of the file. `changes` are arguments of
+        `Harness` that go before what the spec says. Raises `SpecError` with the line of a mistake.
+        """
+        from bridle.app.coding import build_coding
+        from bridle.app.ruling import RunOptions
+
+        file = Path(path)
+        options = RunOptions(
+            cwd=Path(workspace) if workspace is not None else file.absolute().parent,
+            spec=file,
+            model=changes.pop("model", None),
+            trust=trust,
+        )
+        return build_coding(options, lambda **given: cls(**{**given, **changes})).harness
 
     async def __aenter__(self) -> Self:
         await self.init()

@@ -9,6 +9,7 @@ import msgspec
 
 from bridle.app.ahead import load_ahead
 from bridle.app.coding import Coding, build_coding
+from bridle.app.harness import Harness
 from bridle.app.resuming import with_open_model
 from bridle.errors import ConfigError, UserError
 from bridle.surfaces.cli import exits
@@ -22,7 +23,6 @@ from bridle.types.base import Fixed
 from bridle.types.events import AnyEvent, ModelFellBack, Noted, ToolReturned, encode_event
 
 if TYPE_CHECKING:
-    from bridle.app.harness import Harness
     from bridle.app.results import RunResult
     from bridle.app.ruling import RunOptions
     from bridle.app.session import Session
@@ -49,7 +49,7 @@ async def do(options: RunOptions, job: Job) -> int:
     asks = job.format == "text" and options.answerable and can_ask()
     if asks:
         options = msgspec.structs.replace(options, confirm=confirm_trust)
-    coding = build_coding(options)
+    coding = build_coding(options, Harness)
     harness = coding.harness
     progress = _progress(job, coding)
     if job.mode is not None:

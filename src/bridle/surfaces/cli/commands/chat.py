@@ -23,13 +23,14 @@ def command(resume: bool, thread: str | None, **flags: Any) -> int:
     from anyio.from_thread import start_blocking_portal
 
     from bridle.app.coding import build_coding
+    from bridle.app.harness import Harness
     from bridle.surfaces.cli.chat import Chat, open_session
     from bridle.surfaces.cli.interact import can_ask, confirm_trust
 
     options = options_of(flags)
     if can_ask():
         options = msgspec.structs.replace(options, confirm=confirm_trust)
-    coding = build_coding(options)
+    coding = build_coding(options, Harness)
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(coding.harness),
