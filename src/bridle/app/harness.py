@@ -273,6 +273,7 @@ class Harness:
                 await self._workspaces.destroy(await self._sessions.records(self._open().journal))
         except StoreError:
             log.warning("The end of the workspace cannot be recorded", exc_info=True)
+        self._workspaces.forget()
         await self._locks.release_all()
 
     @property
