@@ -71,8 +71,8 @@ def object_part(name: str, value: Any) -> str:
         lines += [doc_of(value), *member_list(value)]
         for part, kind in PARTS.get(name, {}).items():
             lines += [f"**{part}**: {doc_of(kind)}", *member_list(kind)]
-    elif not callable(value):
-        lines.append(f"A {type(value).__name__}: {', '.join(f'`{one}`' for one in value)}.\n")
+    elif isinstance(value, tuple):
+        lines.append(", ".join(f"`{entry}`" for entry in value) + "\n")
     else:
         for shown in get_overloads(value) or [value]:
             lines.append(code(name, *parameters_of(shown), returns=returned(shown)))
@@ -93,9 +93,6 @@ def public_members(kind: type) -> Iterator[str]:
         if isinstance(member, property):
             returns = inspect.get_annotations(member.fget).get("return", "")  # type: ignore[arg-type]
             yield f"- `{name}` → `{returns}`: {flat(member.__doc__)}"
-        elif isinstance(member, classmethod):
-            made = member.__func__
-            yield f"- `{kind.__name__}.{name}{signature(made)}`: {flat(made.__doc__)}"
         elif inspect.isfunction(member):
             mark = "async " if is_async(member) else ""
             yield f"- `{mark}{name}{signature(member)}`: {flat(member.__doc__)}"
@@ -147,7 +144,7 @@ def parameters_of(function: Callable[..., Any]) -> list[str]:
     shown: list[str] = []
     before: Any = None
     for parameter in inspect.signature(function).parameters.values():
-        if parameter.name in ("self", "cls"):
+        if parameter.name == "self":
             continue
         if before is parameter.POSITIONAL_ONLY and parameter.kind is not before:
             shown.append("/")

@@ -62,7 +62,8 @@ async def main():
         ends = [e for e in events if e.type in ("subagent_end", "tool_end")]
         print(json.dumps({
             "reason": result.reason, "text": result.text, "steps": result.steps,
-            "results": [parse_subagent_meta(e.result)[0] for e in ends], "errors": [e.is_error for e in ends],
+            "results": [parse_subagent_meta(e.result)[0] for e in ends],
+            "errors": [e.is_error for e in ends],
             "ends": sum(e.type == "agent_end" for e in events),
             "equal": replayed.equal, "children": len(replayed.children),
         }))

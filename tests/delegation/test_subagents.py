@@ -378,3 +378,17 @@ async def test_a_stop_condition_that_raises_fails_the_subagent(opened: Any) -> N
     assert result.text == "end"
     assert returned.is_error
     assert "not a condition" in returned.result
+
+
+async def test_single_tools_of_delegation_can_be_taken_away(opened: Any) -> None:
+    model = Cast(main=[[calls("fork_agent", task="t"), calls("send_message")], says("hello")])
+    kinds = [Subagent("kid", instructions="kid")]
+    off = ["fork_agent", "send_message"]
+    async with opened(model, subagents=kinds, disable_builtin_tools=off) as harness:
+        session = await harness.session()
+        await session.send("hi")
+        tried = results(await log_of(harness, session.thread_id))
+    names = {spec.name for spec in model.requests[0].tools}
+    assert {"subagent", "wait_for_agent"} <= names
+    assert names.isdisjoint(off)
+    assert [e.kind for e in tried] == ["unknown_tool"] * 2

@@ -286,3 +286,12 @@ def test_the_schema_names_every_event(project: Bridle) -> None:
     assert "PreToolUse" in names
     assert "tool:before_call" in names
     assert "memory:store" not in names
+
+
+def test_a_harness_without_a_workspace_runs_no_command_of_a_project(project: Bridle) -> None:
+    hook = "hooks: [{event: UserPromptSubmit, command: 'echo out > out.txt'}]"
+    (project.cwd / "harness.yaml").write_text(f"version: 1\nname: t\nflavor: no_tool\n{hook}\n")
+    done = project("run", "go", "--trust", "--model", "scripted/answers.yaml")
+    assert done.code == 2
+    assert "harness.yaml:4: hooks[0]: A project's command runs in the sandbox" in done.err
+    assert not (project.cwd / "out.txt").exists()

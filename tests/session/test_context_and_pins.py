@@ -183,3 +183,11 @@ async def test_a_pin_keeps_the_prefix_and_is_heard_within_a_run(opened, model):
         assert model.requests[-2].system == model.requests[-1].system
         kinds = [e.type for e in await harness.store.events(session.thread_id)]
         assert "prefix_broken" not in kinds
+
+
+async def test_a_context_that_cannot_be_recorded_is_refused(opened):
+    async with opened() as harness:
+        session = await harness.session()
+        with pytest.raises(UserError, match="cannot be recorded"):
+            await session.send("x", context={"connection": object()})
+        assert await session.threads.messages() == ()

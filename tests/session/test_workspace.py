@@ -159,3 +159,21 @@ async def test_the_rules_of_a_tenants_workspace_are_compiled_for_it(opened, mode
         inside = session.permissions.explain("read_file", {"path": "a.txt"})
         outside = session.permissions.explain("read_file", {"path": "/etc/hostname"})
         assert (inside.effect, outside.effect) == ("allow", "deny")
+
+
+async def test_a_harness_that_is_opened_again_opens_its_workspaces_again(model, tmp_path):
+    from bridle import Harness
+
+    for workspace in (tmp_path, lambda _request: tmp_path):
+        harness = Harness(
+            store=f"sqlite:///{tmp_path}/s.db",
+            agent=Agent("x"),
+            workspace=workspace,
+            resolve_model=lambda _id: model,
+        )
+        for _ in range(2):
+            async with harness:
+                model.plays(calls("list_files"), says("listed"))
+                session = await harness.session()
+                assert (await session.send("look")).text == "listed"
+                assert session.workspace.get().root == tmp_path

@@ -82,7 +82,9 @@ def refold(events: list[Any]) -> dict[str, list[Any]]:
             insert_thread(fresh, event.thread_id, event.thread, event.at)
         for sql, values in project(event):
             fresh.execute(sql, values)
-        fresh.execute("update threads set updated_at = ? where id = ?", (event.at, event.thread_id))
+        if not event.quiet:
+            what = "update threads set updated_at = ? where id = ?"
+            fresh.execute(what, (event.at, event.thread_id))
     try:
         return rows(fresh)
     finally:

@@ -235,3 +235,18 @@ async def test_what_cannot_be_granted_is_told_before_anybody_is_asked(opened, mo
     )  # fmt: skip
     assert [result.kind for result in results(events)] == ["invalid_arguments"] * 4
     assert not [e for e in events if e.type == "tool_approval_required"]
+
+
+async def test_a_sleep_that_is_run_again_waits_for_what_is_left():
+    from bridle.ports.clock import iso
+    from bridle.ports.tools import CallScope
+    from bridle.tools.builtin.sleep import sleep_tool
+
+    clock = Ticking()
+    for ago, left in ((100.0, 200.0), (1000.0, 0.0)):
+        scope = CallScope(
+            thread_id="thr", run_id="run", call_id="run.1.0", repeated=True, clock=clock,
+            started_at=iso(clock.now() - ago),
+        )  # fmt: skip
+        await sleep_tool().execute({"seconds": 300}, scope)
+        assert abs(clock.slept[-1] - left) < 60

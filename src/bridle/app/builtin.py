@@ -14,8 +14,7 @@ from bridle.errors import ConfigError, suggest
 from bridle.permissions.patterns import canonical
 from bridle.tools.builtin.ask_user import ask_user_tool
 from bridle.tools.builtin.names import (
-    BUILTIN_NAMES,
-    DELEGATION_NAMES,
+    BUILTIN_TOOLS,
     NAMED_NAMES,
     NAMED_WORKSPACE_NAMES,
     WORKSPACE_NAMES,
@@ -106,16 +105,9 @@ def catalogue(
 
 def check_names(names: Sequence[str]) -> None:
     """Refuse names that are not built in."""
-    known = (
-        *BUILTIN_NAMES,
-        *DELEGATION_NAMES,
-        *WORKSPACE_NAMES,
-        *NAMED_NAMES,
-        *NAMED_WORKSPACE_NAMES,
-    )
     for name in names:
-        if canonical(name) not in known:
-            raise ConfigError(suggest(name, known, what="built-in tool"))
+        if canonical(name) not in BUILTIN_TOOLS:
+            raise ConfigError(suggest(name, BUILTIN_TOOLS, what="built-in tool"))
 
 
 def check_absent(**options: object) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import base64
 import mimetypes
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bridle.errors import UserError
 from bridle.types.base import Fixed
 from bridle.types.content import File, Image, Text, UserPart
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 MAX_FILE_BYTES = 20 * 1024 * 1024
 INLINED = ("text/", "application/json", "application/xml", "application/x-yaml")
@@ -33,6 +35,16 @@ class FileInput(Fixed, frozen=True, kw_only=True):
             return cls(name=found.name, data=found.read_bytes())
         except OSError as error:
             raise UserError(f"The file {str(path)!r} cannot be read: {error.strerror}") from error
+
+
+def context_values(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The context of a request; it is recorded, so it must be JSON."""
+    values = dict(given or {})
+    try:
+        msgspec.json.encode(values)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"The context cannot be recorded: {error}") from error
+    return values
 
 
 def content_parts(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
-import msgspec
 
 from bridle.app.all_runs import AllRuns
 from bridle.app.attachment import Attachment, Engine
@@ -19,10 +18,11 @@ from bridle.app.builtin import check_absent
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.crew import crew_of
 from bridle.app.furnish import Furnisher, Stock, compiled_policy
+from bridle.app.given import checks_in, classifier_from, default_model, lazy_registry
 from bridle.app.heartbeats import Heartbeats, check_heartbeats
 from bridle.app.hooks import open_hooks, tell_shutdown
 from bridle.app.locks import ThreadLocks
-from bridle.app.models import model_registry
+from bridle.app.open_sessions import OpenSessions
 from bridle.app.parts.state import StateShape
 from bridle.app.paths import default_store
 from bridle.app.prepare import Preparer
@@ -30,16 +30,13 @@ from bridle.app.scope import HostedTasks
 from bridle.app.secrets import configured, hiding
 from bridle.app.session import Session
 from bridle.app.wiring import build_engine, open_store
-from bridle.app.workspace import workspace_checks
-from bridle.app.workspaces import Given, Record, Workspaces
-from bridle.checks.plan import CheckPlan
+from bridle.app.workspaces import Given, Workspaces
 from bridle.checks.run import ProjectChecks
 from bridle.delegation.kinds import Subagent, check_kinds
 from bridle.errors import ConfigError, StoreError
 from bridle.journal.bus import Bus
 from bridle.journal.recorder import Journal
 from bridle.models.breaker import Breakers
-from bridle.models.choose import choose
 from bridle.models.packs import Tuning, tune
 from bridle.models.retry import next_delay
 from bridle.ports.clock import Clock, SystemClock
@@ -49,15 +46,14 @@ from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
     from types import TracebackType
 
     from bridle.app.classifier import Judge
     from bridle.app.results import RunResult
+    from bridle.checks.plan import CheckPlan
     from bridle.hooks.define import Bound, Hook
     from bridle.hooks.running import HookSet
     from bridle.ports.artefacts import Artefacts
-    from bridle.ports.classifier import Classifier
     from bridle.ports.store import Store
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
@@ -119,24 +115,25 @@ class Harness:
         self._ports = ports or Ports()
         self._heartbeats = tuple(heartbeats)
         self._tasks = HostedTasks()
+        self._sessions = OpenSessions()
         stock = Stock(
             search_url=search_url,
             tasks=lambda: self._tasks.group,
             disabled=tuple(disable_builtin_tools),
         )
         policy = compiled_policy(permissions, None)
-        registry = _lazy_registry(lambda: nullcontext(self.store))
+        registry = lazy_registry(lambda: nullcontext(self.store))
         clock = self._ports.clock or SystemClock()
         known = configured(secrets, os.environ)
         redactor = hiding(known, redact, os.environ)
-        checked = partial(_checks, checks, redactor.text)
+        checked = partial(checks_in, checks, redactor.text)
         hooked = partial(open_hooks, hooks, clock=clock, redactor=redactor) if hooks else None
         self._blueprint = Blueprint(
             modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
             resolve_model=resolve_model or (lambda name: registry().resolve(name)),
             registry=registry,
             own_resolver=resolve_model is not None,
-            default_model=_default_model(registry, custom=resolve_model is not None),
+            default_model=default_model(registry, custom=resolve_model is not None),
             model=model,
             fallbacks=tuple(fallbacks),
             tools=tools,
@@ -156,10 +153,10 @@ class Harness:
             tuning=tuning,
             use_counts=model_use_counts if model_use_counts is not None else {},
             tool_category=tool_category,
-            session_of=self._session_of,
+            session_of=self._sessions.of,
             secrets=known,
             redactor=redactor,
-            classifier=_classifier(classifier, resolve_model, registry),
+            classifier=classifier_from(classifier, resolve_model, registry),
         )
         self._blueprint.check_models()
         self._workspaces = Workspaces(
@@ -178,7 +175,6 @@ class Harness:
         self._engine: Engine | None = None
         self._close: Callable[[], Any] | None = None
         self._beats: Heartbeats | None = None
-        self._sessions: list[Session] = []
 
     @classmethod
     def from_spec(
@@ -274,9 +270,10 @@ class Harness:
     async def _let_go(self) -> None:
         try:
             if self._workspaces.is_open:
-                await self._workspaces.destroy(await self._records())
+                await self._workspaces.destroy(await self._sessions.records(self._open().journal))
         except StoreError:
             log.warning("The end of the workspace cannot be recorded", exc_info=True)
+        self._workspaces.forget()
         await self._locks.release_all()
 
     @property
@@ -349,9 +346,6 @@ class Harness:
 
         return anyio.run(main)
 
-    def _session_of(self, thread_id: str) -> Session | None:
-        return next((one for one in self._sessions if one.is_attached_to(thread_id)), None)
-
     def _hooks(self) -> HookSet | None:
         """Those that run where the last run did; none where the workspace is not open."""
         if not self._workspaces.configured:
@@ -359,16 +353,8 @@ class Harness:
         last = self._workspaces.last
         return last.blueprint.hooks if last is not None else None
 
-    async def _records(self) -> dict[str, Record]:
-        """How to record what concerns the whole harness: in the thread of every session."""
-        journal = self._open().journal
-        attached = {session.thread_id for session in self._sessions if session.is_attached}
-        there = [name for name in sorted(attached) if await journal.store.thread(name)]
-        return {name: partial(journal.append, name) for name in there}
-
     async def _report(self, event: HeartbeatChanged) -> None:
-        for record in (await self._records()).values():
-            await record(event)
+        await self._sessions.tell(self._open().journal, event)
 
     def _open(self) -> Engine:
         if self._engine is None:
@@ -384,47 +370,3 @@ class Harness:
         store, artefacts = open_store(given or default_store(), clock)
         self._close = store.close
         return store, artefacts
-
-
-def _checks(
-    given: bool | CheckPlan | ProjectChecks | None,
-    hide: Callable[[str], str],
-    place: Workplace | None,
-) -> ProjectChecks | None:
-    if isinstance(given, ProjectChecks):
-        return msgspec.structs.replace(given, hide=hide)
-    if not given or place is None:
-        return None
-    return workspace_checks(place, given if isinstance(given, CheckPlan) else CheckPlan(), hide)
-
-
-def _classifier(
-    given: str | Judge | None, resolve: ResolveModel | None, registry: Callable[[], Any]
-) -> Classifier | None:
-    if given is None:
-        return None
-    from bridle.app.classifier import classifier_of
-
-    return classifier_of(given, resolve or (lambda name: registry().resolve(name)))
-
-
-def _default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[], str | None]:
-    """What is asked for when nothing names a model: a resolver of the user's own decides itself."""
-
-    def default() -> str | None:
-        return "default" if custom else choose(registry()).id
-
-    return default
-
-
-def _lazy_registry(
-    records: Callable[[], AbstractAsyncContextManager[Store]],
-) -> Callable[[], Any]:
-    made: list[Any] = []
-
-    def registry() -> Any:
-        if not made:
-            made.append(model_registry(os.environ, records=records))
-        return made[0]
-
-    return registry

@@ -95,6 +95,8 @@ def _hooks(layered: Layered, root: Path) -> tuple[tuple[Bound, ...], tuple[str, 
     from bridle.hooks.claude import read_claude
 
     theirs, notices = read_claude(root)
+    if theirs and layered.spec.flavor != "coding":
+        return own, (f"{root / '.claude'}: hooks are not run: this harness has no workspace",)
     return (*own, *theirs), notices
 
 

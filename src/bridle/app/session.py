@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bridle.app.answers import Answers
-from bridle.app.content import FileInput, content_parts
+from bridle.app.content import FileInput, content_parts, context_values
 from bridle.app.parts.checkpoints import SessionCheckpoints
 from bridle.app.parts.events import SessionEvents
 from bridle.app.parts.models import SessionModels
@@ -114,7 +114,7 @@ class Session:
         op = Send(
             run_id=self._engine.new_id("run"),
             parts=content_parts(content, files),
-            context=dict(context or {}),
+            context=context_values(context),
             model=model or mode_model,
         )
         return Run(self._runs, op)
@@ -136,7 +136,7 @@ class Session:
         """Say something to the run in progress; `restart` ends it and its queue first."""
         if restart:
             await self._runs.interrupt_open(clear=True)
-        op = Steer(parts=content_parts(content), context=dict(context or {}))
+        op = Steer(parts=content_parts(content), context=context_values(context))
         await self._attachment.admit(op)
 
     async def follow_up(self, content: Content, *, context: Context = None) -> str:
@@ -144,7 +144,7 @@ class Session:
         op = Send(
             run_id=self._engine.new_id("run"),
             parts=content_parts(content),
-            context=dict(context or {}),
+            context=context_values(context),
             model=self._attachment.session_models.get(self.modes.current.id),
             follow_up=True,
         )
@@ -178,12 +178,12 @@ class Session:
         self, id: str, args: dict[str, Any] | None = None, *, context: Context = None
     ) -> str:
         """Let a call run, with changed arguments if given; returns the run's id."""
-        op = Approve(id=id, args=args, context=dict(context or {}))
+        op = Approve(id=id, args=args, context=context_values(context))
         return await self._answers.give(id, "approval", op)
 
     async def decline(self, id: str, reason: str | None = None, *, context: Context = None) -> str:
         """Do not let a call run; the model is told why."""
-        op = Decline(id=id, reason=reason, context=dict(context or {}))
+        op = Decline(id=id, reason=reason, context=context_values(context))
         return await self._answers.give(id, "approval", op)
 
     async def always_allow(
@@ -192,14 +192,14 @@ class Session:
         """Let a call run, and more of its kind for the rest of the session."""
         if scope not in ("category", "tool", "pattern"):
             raise AnswerError(f"Unknown scope {scope!r}; have category, tool, pattern.")
-        op = Approve(id=id, always=scope, context=dict(context or {}))
+        op = Approve(id=id, always=scope, context=context_values(context))
         return await self._answers.give(id, "approval", op)
 
     async def answer(self, id: str, answer: str | Sequence[str], *, context: Context = None) -> str:
         """Answer a question: a text, or labels of its options."""
         said = answer if isinstance(answer, str) else list(answer)
         self._answers.check_choice(id, said)
-        op = Answer(id=id, answer=said, context=dict(context or {}))
+        op = Answer(id=id, answer=said, context=context_values(context))
         return await self._answers.give(id, "question", op)
 
     async def answer_plan(
@@ -214,13 +214,13 @@ class Session:
             feedback=feedback,
             mode_id=target.id if approved else None,
             model_id=model_for(self._attachment, target) if approved else None,
-            context=dict(context or {}),
+            context=context_values(context),
         )
         return await self._answers.give(id, "plan", op)
 
     async def resume_tool(self, id: str, data: Any, *, context: Context = None) -> str:
         """Give a suspended tool what it waits for; it is run again with it."""
-        op = ResumeTool(id=id, data=data, context=dict(context or {}))
+        op = ResumeTool(id=id, data=data, context=context_values(context))
         return await self._answers.give(id, "tool", op)
 
     # --- waiting ---------------------------------------------------------------------------

@@ -116,6 +116,11 @@ class Workspaces:
         for record in records.values():
             await record(WorkspaceStatusChanged(status="destroyed"))
 
+    def forget(self) -> None:
+        """Let go what was made for requests: it listens to a harness that is closed."""
+        self._latest.clear()
+        self._made.clear()
+
     async def _resolve(self, context: RequestContext) -> Furnished:
         if self._own is not None:
             if self._open is None:

@@ -62,6 +62,8 @@ class Executors(Fixed, frozen=True, kw_only=True):
             return of_value(bound, await self._call(bound, context))
 
     async def _command(self, bound: Bound, context: HookContext, command: str) -> HookResult:
+        if bound.layer == "project" and self.sandbox is None:
+            raise HookFailed("there is no workspace in whose sandbox it could run")
         place = str(bound.root or self.cwd)
         done = await self.processes.run(
             ["bash", "-c", command],

@@ -41,11 +41,15 @@ def bind_hooks(layered: Layered, root: Path) -> tuple[Bound, ...]:
     for layer in layered.layers:
         entries = layer.value("hooks")
         if isinstance(entries, list):
-            found += [_bound(layer, number, entry, root) for number, entry in enumerate(entries)]
+            confined = layered.spec.flavor == "coding"
+            found += [
+                _bound(layer, number, entry, root, confined=confined)
+                for number, entry in enumerate(entries)
+            ]
     return tuple(found)
 
 
-def _bound(layer: Layer, number: int, entry: Any, root: Path) -> Bound:
+def _bound(layer: Layer, number: int, entry: Any, root: Path, *, confined: bool) -> Bound:
     from bridle.hooks.content import with_content
     from bridle.hooks.define import Hook, bind
 
@@ -53,6 +57,8 @@ def _bound(layer: Layer, number: int, entry: Any, root: Path) -> Bound:
     given = {name: getattr(section, name) for name in section.__struct_fields__}
     source = layer.at(f"hooks[{number}]")
     try:
+        if section.command is not None and layer.of_project and not confined:
+            raise _unconfined()
         bound = bind(
             Hook(**given),
             number,
@@ -72,3 +78,10 @@ def _bound(layer: Layer, number: int, entry: Any, root: Path) -> Bound:
             file=layer.file,
             line=int(line) if line.isdecimal() else None,
         ) from error
+
+
+def _unconfined() -> ConfigError:
+    return ConfigError(
+        "A project's command runs in the sandbox of its workspace, and flavor 'no_tool' has none; "
+        "use a url or a handler."
+    )

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bridle.browser")
 MAX_BROWSERS = 4
-START = 30.0
+START = 45.0
 FAREWELL = 2.0
 COMPLAINTS = 2000
 _COUNT = itertools.count(1)

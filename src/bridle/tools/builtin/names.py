@@ -66,13 +66,18 @@ NAMED_WORKSPACE_NAMES = (
 )
 """Offered when they are named."""
 
-BUILTIN_TOOLS = (*WORKSPACE_NAMES, *BUILTIN_NAMES, *NAMED_NAMES, *NAMED_WORKSPACE_NAMES)
+BUILTIN_TOOLS = (
+    *WORKSPACE_NAMES,
+    *BUILTIN_NAMES,
+    *DELEGATION_NAMES,
+    *NAMED_NAMES,
+    *NAMED_WORKSPACE_NAMES,
+)
 """All of them."""
 
 ELSEWHERE = (
-    "remember", "recall", "forget", "subagent", "fork_agent",
-    "call_coordinator", "send_message", "wait_for_agent", "tag_in_agent", "escalate_to_human",
-    "mcp_call_tool", "mcp_list_resources",
+    "remember", "recall", "forget", "tag_in_agent", "escalate_to_human", "mcp_call_tool",
+    "mcp_list_resources",
 )  # fmt: skip
 """Names of tools that come with another part of a harness."""
 
@@ -82,9 +87,7 @@ DEFAULT = "default"
 
 def check_globs(globs: Sequence[str]) -> None:
     """Refuse a name that no tool has; globs and tools of MCP servers are not known before a run."""
-    known = {
-        *BUILTIN_NAMES, *WORKSPACE_NAMES, *NAMED_NAMES, *NAMED_WORKSPACE_NAMES, *ELSEWHERE, DEFAULT,
-    }  # fmt: skip
+    known = {*BUILTIN_TOOLS, *ELSEWHERE, DEFAULT}
     for glob in globs:
         name = canonical(glob)
         if not set(name) & set("*?[") and not name.startswith("mcp__") and name not in known:
