@@ -10,9 +10,8 @@ import msgspec
 from bridle.errors import ModelError
 from bridle.models import prices
 from bridle.models.choose import default_of
-from bridle.models.registry import FREE
 from bridle.ports.model import ModelRequest, ModelSettings
-from bridle.types.ledger import Price
+from bridle.types.ledger import FREE, Price
 from bridle.types.messages import user_message
 
 if TYPE_CHECKING:
