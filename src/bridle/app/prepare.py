@@ -108,6 +108,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             model_id=model_id,
             model=GuardedModel(fitted(model, tuning), self.breakers, name=model_id),
             count=lambda text: _count(text, model_id),
+            tool_calls=tuning.tool_call_format,
             fallbacks=blueprint.fallbacks,
             head=head,
             policy=policy,
