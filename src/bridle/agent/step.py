@@ -180,6 +180,7 @@ class Step(Fixed, frozen=True, kw_only=True):
             step=number,
             message_id=name,
             model=self.setup.model_id,
+            author=self.setup.model.id,
             live=heard_above(self.log.journal.live, self.log.state.thread),
             redactor=self.log.journal.redactor,
         )
