@@ -97,7 +97,7 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
         limits=compiled.limits.within(options.limits),
         checks=plan if plan is None or compiled.tools else output_checks(plan, sandbox=sandbox),
         hooks=ruling.hooks,
-        resolve_model=registry.resolve,
+        resolve_model=registry,
         redact=compiled.redact,
     )
     told = (f"instructions: {', '.join(loaded.files)}",) if loaded.files else ()
