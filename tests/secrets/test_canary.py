@@ -6,7 +6,6 @@ The control is the same with redaction off: it finds both, everywhere.
 from __future__ import annotations
 
 import logging
-import shutil
 import subprocess
 import zipfile
 from collections import Counter, defaultdict
@@ -18,7 +17,6 @@ import pytest
 from bridle import Agent, Harness, Rules, Subagent, ToolContext, ToolError, Workspace, tool
 from bridle.models.http import HttpClient
 from bridle.runs.replay.driver import replay_thread
-from bridle.tools.browser.launch import PROGRAMS
 from bridle.tools.builtin.names import BUILTIN_TOOLS, NAMED_NAMES, NAMED_WORKSPACE_NAMES
 from bridle.types.events import encode_event
 from support.cli import Bridle
@@ -30,8 +28,6 @@ SHAPED = "ghp" + "_" + "CanaryOne7" * 3 + "abcdef"
 VALUE = "canary-two-5Zq8-value"
 CANARIES = (SHAPED, VALUE)
 PAGE = f"<title>{SHAPED}</title><h1>{VALUE}</h1><p class=x>{SHAPED} {VALUE}</p>"
-BROWSING = ("navigate", "screenshot", "extract")
-CHROMIUM = any(shutil.which(name) for name in PROGRAMS)
 
 
 @tool(category="read", read_only=True)
@@ -149,19 +145,24 @@ async def everything(
     """One run on a wire that meets the canaries in every way, and all that it leaves."""
     root = tmp_path / "project"
     project(root)
-    named = [*NAMED_NAMES, *NAMED_WORKSPACE_NAMES]
     with HostileServer() as pages:
         pages.page("/", PAGE)
-        steps = script(pages.url("/"))
+        await run_with(pages, root, wire, places, secrets=secrets, redact=redact)
+
+
+async def run_with(
+    pages: HostileServer, root: Path, wire: str, places: Places, *, secrets: Any, redact: Any
+) -> None:
+    named = [*NAMED_NAMES, *NAMED_WORKSPACE_NAMES]
     async with WireServer() as server, HttpClient() as http:
         server.plays(
-            *steps,
+            *({"calls": step} for step in script(pages.url("/"))),
             {"text": f"the keys are {SHAPED} and {VALUE}", "thinking": f"hm {VALUE}", "chunks": 40},
             {"status": 401, "message": f"bad key {SHAPED} {VALUE}"},
         )
         harness = Harness(
             agent=Agent(f"You know {SHAPED} and {VALUE}.", tools=[leaks, *named]),
-            workspace=Workspace(root, sandbox="none"),
+            workspace=Workspace(root, sandbox="none", allowed_hosts=[pages.host]),
             subagents=[Subagent("sub", instructions=f"sub {VALUE}", allowed_tools=["read_file"])],
             permissions=Rules(
                 categories=dict.fromkeys(("edit", "execute", "other"), "allow"),
@@ -201,6 +202,9 @@ async def everything(
                     places.look(f"event {event.type}", encode_event(event))
                 replayed = await replay_thread(harness.store, thread.id)
                 assert replayed.equal, replayed.divergence
+            events = await harness.store.events(session.thread_id)
+            called = {event.tool for event in events if event.type == "tool_start"}
+            assert called >= {*BUILTIN_TOOLS}
             places.look("display", repr(session.display))
             for name, text in places.heard.items():
                 places.look(f"live {name}", text)
@@ -229,9 +233,28 @@ def exported(tmp_path: Path, places: Places) -> None:
         assert done.out or command[0] == "approvals", command
         words = " ".join(word for word in command if word != run)
         places.look(f"export {words}", done.out + done.err)
+    followed(bridle, run, places)
     with zipfile.ZipFile(bundle) as opened:
         for name in opened.namelist():
             places.look("export bundle", opened.read(name))
+
+
+def followed(bridle: Bridle, run: str, places: Places) -> None:
+    """What `tail` prints of everything so far, and `why` of one event of each kind."""
+    events = bridle("events", run, "--json").lines
+    for words in (("tail", "--from-start"), ("tail", "--from-start", "--json")):
+        tail = bridle.start(*words, stdout=subprocess.PIPE)
+        try:
+            assert tail.stdout is not None
+            lines = [tail.stdout.readline() for _ in events]
+        finally:
+            tail.terminate()
+            tail.communicate()
+        places.look(f"export {' '.join(words)}", b"".join(lines))
+    for event in {event["type"]: event for event in events}.values():
+        done = bridle("why", event["id"])
+        assert done.code == 0, done.err
+        places.look("export why", done.out + done.err)
 
 
 def watch_logging(places: Places, caplog: pytest.LogCaptureFixture) -> None:
@@ -276,7 +299,8 @@ async def test_without_redaction_the_same_finds_them(
         "event plan_approval_required", "event tool_approval_required", "event task_updated",
         "event state_changed", "event settings_changed", "event thread_renamed", "event error",
         "event subagent_start", "export events --json", "export evidence --format json",
-        "export evidence --format html", "export bundle",
+        "export evidence --format html", "export bundle", "export tail --from-start",
+        "export tail --from-start --json", "export why",
     } <= found, blind  # fmt: skip
 
 
