@@ -105,6 +105,17 @@ class Terminal:
             if ready:
                 self.shown += os.read(self._ours, 4096).decode()
 
+    def interrupt_until(self, text: str) -> None:
+        """Press Ctrl-C again when it met readline just before it waits, which then misses it."""
+        for _ in range(8):
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.until(text, seconds=5)
+            except AssertionError:
+                continue
+            return
+        raise AssertionError(self.shown)
+
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
@@ -121,12 +132,29 @@ def test_ctrl_c_stops_the_turn_and_ctrl_d_leaves(bridle: Bridle) -> None:
         wait_for_run(bridle)
         terminal.process.send_signal(signal.SIGINT)
         terminal.until("user_interrupt")
-        terminal.process.send_signal(signal.SIGINT)
-        terminal.until("Ctrl-D or /exit leaves")
+        terminal.interrupt_until("Ctrl-D or /exit leaves")
         (row,) = bridle("runs", "--json").json
         assert (row["status"], row["reason"]) == ("ended", "user_interrupt")
         terminal.says("\x04")
         assert terminal.process.wait(timeout=40) == 0
+    finally:
+        terminal.close()
+
+
+def test_ctrl_c_twice_stops_the_turn_and_not_the_conversation(bridle: Bridle) -> None:
+    """The second one comes while the turn is being stopped, where nobody waits for it."""
+    script(bridle, "- {says: slow, stalls: 60}\n")
+    terminal = Terminal(bridle, "chat", *MODEL)
+    try:
+        terminal.until("> ")
+        terminal.says("go\n")
+        wait_for_run(bridle)
+        terminal.process.send_signal(signal.SIGINT)
+        terminal.until("stopping this turn")
+        terminal.process.send_signal(signal.SIGINT)
+        terminal.until("user_interrupt")
+        terminal.says("/exit\n")
+        assert terminal.process.wait(timeout=40) == 0, terminal.shown
     finally:
         terminal.close()
 

@@ -112,6 +112,17 @@ def test_nothing_to_fix_offers_the_sample(broken: Bridle) -> None:
     assert "No tests were found" in done.out
 
 
+def test_what_the_project_brings_is_trusted_by_the_flag(broken: Bridle) -> None:
+    hooks = "hooks:\n  - {event: PreToolUse, command: 'true'}\n"
+    (broken.cwd / "harness.yaml").write_text(SPEC + hooks)
+    refused = broken("fix", timeout=120)
+    assert refused.code == 4
+    assert "run again with --trust" in refused.err
+    assert (broken.cwd / "small.py").read_text() == CODE
+    done = broken("fix", "--trust", timeout=120)
+    assert done.code == 0, done.err
+
+
 def test_a_model_does_the_same_and_cannot_change_the_tests(broken: Bridle) -> None:
     edit = {"path": "small.py", "old": "value > best", "new": "value < best"}
     cheat = {"path": "test_small.py", "content": ""}

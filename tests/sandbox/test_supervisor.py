@@ -269,6 +269,7 @@ async def test_no_orphan_after_we_are_killed(
         process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, mark, kind, str(workspace)],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            preexec_fn=hear_ctrl_c,
         )  # fmt: skip
         assert process.stdout is not None
         process.stdout.readline()
@@ -282,6 +283,11 @@ async def test_no_orphan_after_we_are_killed(
         assert survivors(mark) == []
         assert keepers(process.pid) == []
         assert list(workspace.iterdir()) == [workspace / "t"]
+
+
+def hear_ctrl_c() -> None:
+    """A shell starts its background jobs, this test perhaps among them, with SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def keepers(owner: int) -> list[str]:

@@ -17,15 +17,17 @@ import pytest
 from bridle import Agent, Harness, Rules, Subagent, ToolContext, ToolError, Workspace, tool
 from bridle.models.http import HttpClient
 from bridle.runs.replay.driver import replay_thread
-from bridle.tools.builtin.names import NAMED_NAMES, NAMED_WORKSPACE_NAMES
+from bridle.tools.builtin.names import BUILTIN_TOOLS, NAMED_NAMES, NAMED_WORKSPACE_NAMES
 from bridle.types.events import encode_event
 from support.cli import Bridle
+from support.hostile import HostileServer
 from support.wire_server import WireServer
 from support.wires import WIRES, make
 
 SHAPED = "ghp" + "_" + "CanaryOne7" * 3 + "abcdef"
 VALUE = "canary-two-5Zq8-value"
 CANARIES = (SHAPED, VALUE)
+PAGE = f"<title>{SHAPED}</title><h1>{VALUE}</h1><p class=x>{SHAPED} {VALUE}</p>"
 
 
 @tool(category="read", read_only=True)
@@ -41,8 +43,8 @@ def leaks(how: str, ctx: ToolContext[Any]) -> str:
     return f"{text}\n" * (3000 if how == "long" else 1)
 
 
-def script(root: Path) -> list[list[dict[str, Any]]]:
-    """The calls of a run, one list per step."""
+def script(page: str) -> list[list[dict[str, Any]]]:
+    """The calls of a run, one list per step; together they call every tool that is built in."""
 
     def one(name: str, **args: Any) -> list[dict[str, Any]]:
         return [{"tool": name, "args": args}]
@@ -58,6 +60,10 @@ def script(root: Path) -> list[list[dict[str, Any]]]:
             f"printf '5Zq8-value\\n'; echo {VALUE} >&2; exit 3"),
         one("bash", command="cat keys.txt | base64 -w0; yes \"$(cat keys.txt)\" | head -4000"),
         one("bash_session", action="start", command="cat keys.txt"),
+        one("bash_session", action="send", session="1", command=f"echo {VALUE}; cat keys.txt"),
+        one("bash_session", action="read", session="1"),
+        one("bash_session", action="list"),
+        one("bash_session", action="stop", session="1"),
         one("edit_file", path="keys.txt", old="nothing like it", new="x"),
         one("edit_file", path="keys.txt", old="mode=1", new="mode=2"),
         one("multi_edit", path="keys.txt", edits=[{"old": "no", "new": "yes"}]),
@@ -67,6 +73,12 @@ def script(root: Path) -> list[list[dict[str, Any]]]:
         one("git_commit", message=f"keep {SHAPED} {VALUE}"),
         one("task_write", tasks=[{"content": f"use {SHAPED} {VALUE}", "status": "pending",
                                   "active_form": "using"}]),
+        one("task_update", id="1", content=f"used {SHAPED} {VALUE}"),
+        one("task_check"),
+        one("task_complete", id="1"),
+        one("sleep", seconds=0, why=f"{SHAPED} {VALUE}"),
+        one("sleep", seconds=0),
+        one("request_permission", reason=f"for {SHAPED} {VALUE}", pattern=f"bash(echo {VALUE})"),
         one("notify", message=f"{SHAPED} {VALUE}"),
         one("update_setting", key="k", value=f"{SHAPED} {VALUE}"),
         one("get_setting", key="k"),
@@ -75,9 +87,22 @@ def script(root: Path) -> list[list[dict[str, Any]]]:
         one("web_fetch", url=f"http://127.0.0.1:9/{SHAPED}?q={VALUE}"),
         one("web_search", query=f"{SHAPED} {VALUE}"),
         one("create_plan", title=f"plan {SHAPED}", steps=[f"use {SHAPED}", f"then {VALUE}"]),
+        one("update_plan_step", id="1", status="completed", note=f"with {SHAPED} {VALUE}"),
+        one("trace_tool_call", tool="read_file"),
+        one("trace_tool_call", call_id=SHAPED),
+        one("navigate", url=page),
+        one("navigate", url=f"{page}{SHAPED}?q={VALUE}"),
+        one("screenshot", selector=f"#{VALUE}"),
+        one("screenshot"),
+        one("extract", selector=".x"),
+        one("extract", selector=f".{SHAPED}"),
+        one("send_message", to="all", text=f"hear {SHAPED} {VALUE}"),
         one("no_such_tool", x=SHAPED),
         one("leaks", how=["wrong", SHAPED]),
         one("subagent", agent_type="sub", task=f"look at {SHAPED} {VALUE}"),
+        one("call_coordinator", task=f"part {SHAPED} {VALUE}"),
+        one("fork_agent", task=f"look at {SHAPED} {VALUE}", agent_type="sub"),
+        one("wait_for_agent", timeout=30),
         one("ask_user", question=f"is {SHAPED} {VALUE} right?"),
         one("submit_plan", title=f"t {SHAPED}", plan=f"p {VALUE}"),
     ]  # fmt: skip
@@ -120,19 +145,24 @@ async def everything(
     """One run on a wire that meets the canaries in every way, and all that it leaves."""
     root = tmp_path / "project"
     project(root)
-    steps = [{"calls": step} for step in script(root)]
+    with HostileServer() as pages:
+        pages.page("/", PAGE)
+        await run_with(pages, root, wire, places, secrets=secrets, redact=redact)
+
+
+async def run_with(
+    pages: HostileServer, root: Path, wire: str, places: Places, *, secrets: Any, redact: Any
+) -> None:
     named = [*NAMED_NAMES, *NAMED_WORKSPACE_NAMES]
-    for name in ("sleep", "request_permission", "navigate", "screenshot", "extract"):
-        named.remove(name)  # they say nothing of their own, or need a browser
     async with WireServer() as server, HttpClient() as http:
         server.plays(
-            *steps,
+            *({"calls": step} for step in script(pages.url("/"))),
             {"text": f"the keys are {SHAPED} and {VALUE}", "thinking": f"hm {VALUE}", "chunks": 40},
             {"status": 401, "message": f"bad key {SHAPED} {VALUE}"},
         )
         harness = Harness(
             agent=Agent(f"You know {SHAPED} and {VALUE}.", tools=[leaks, *named]),
-            workspace=Workspace(root, sandbox="none"),
+            workspace=Workspace(root, sandbox="none", allowed_hosts=[pages.host]),
             subagents=[Subagent("sub", instructions=f"sub {VALUE}", allowed_tools=["read_file"])],
             permissions=Rules(
                 categories=dict.fromkeys(("edit", "execute", "other"), "allow"),
@@ -172,6 +202,9 @@ async def everything(
                     places.look(f"event {event.type}", encode_event(event))
                 replayed = await replay_thread(harness.store, thread.id)
                 assert replayed.equal, replayed.divergence
+            events = await harness.store.events(session.thread_id)
+            called = {event.tool for event in events if event.type == "tool_start"}
+            assert called >= {*BUILTIN_TOOLS}
             places.look("display", repr(session.display))
             for name, text in places.heard.items():
                 places.look(f"live {name}", text)
@@ -200,9 +233,28 @@ def exported(tmp_path: Path, places: Places) -> None:
         assert done.out or command[0] == "approvals", command
         words = " ".join(word for word in command if word != run)
         places.look(f"export {words}", done.out + done.err)
+    followed(bridle, run, places)
     with zipfile.ZipFile(bundle) as opened:
         for name in opened.namelist():
             places.look("export bundle", opened.read(name))
+
+
+def followed(bridle: Bridle, run: str, places: Places) -> None:
+    """What `tail` prints of everything so far, and `why` of one event of each kind."""
+    events = bridle("events", run, "--json").lines
+    for words in (("tail", "--from-start"), ("tail", "--from-start", "--json")):
+        tail = bridle.start(*words, stdout=subprocess.PIPE)
+        try:
+            assert tail.stdout is not None
+            lines = [tail.stdout.readline() for _ in events]
+        finally:
+            tail.terminate()
+            tail.communicate()
+        places.look(f"export {' '.join(words)}", b"".join(lines))
+    for event in {event["type"]: event for event in events}.values():
+        done = bridle("why", event["id"])
+        assert done.code == 0, done.err
+        places.look("export why", done.out + done.err)
 
 
 def watch_logging(places: Places, caplog: pytest.LogCaptureFixture) -> None:
@@ -247,7 +299,8 @@ async def test_without_redaction_the_same_finds_them(
         "event plan_approval_required", "event tool_approval_required", "event task_updated",
         "event state_changed", "event settings_changed", "event thread_renamed", "event error",
         "event subagent_start", "export events --json", "export evidence --format json",
-        "export evidence --format html", "export bundle",
+        "export evidence --format html", "export bundle", "export tail --from-start",
+        "export tail --from-start --json", "export why",
     } <= found, blind  # fmt: skip
 
 

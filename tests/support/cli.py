@@ -56,13 +56,13 @@ class Bridle:
         )
         return Finished(done.returncode, done.stdout, done.stderr)
 
-    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: str, stdout: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
         """Begin a command that the test will kill."""
         return subprocess.Popen(
             [str(EXECUTABLE), *arguments],
             cwd=self.cwd,
             env=self.environment(),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=stdout,
             stderr=subprocess.PIPE,
         )

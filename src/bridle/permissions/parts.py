@@ -38,12 +38,13 @@ _TALKERS = names("echo printf test [ true false : find which type pwd env")
 class Place(msgspec.Struct, frozen=True):
     """Where a path may lead: every directory that it may be relative to gives one. None: unknown.
 
-    `head` is how a path begins that is not known to its end.
+    `head` is how a path begins that is not known to its end, `pattern` all of it with its holes.
     """
 
     paths: tuple[str, ...] | None
     text: str
     head: str | None = None
+    pattern: str = ""
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -98,12 +99,13 @@ class Shell:
         if set(via) & REMOTE or word.text.startswith("/dev/fd/"):
             return None
         if text is None:
-            return Place(None, word.raw or word.text, self._head(word))
+            return Place(None, word.raw or word.text, self._head(word), word.text)
         if text in paths.DEVICES:
             return None
         if cwds is None and not text.startswith(("/", "~")):
             return Place(None, text, text)
-        return Place(tuple(self.resolve(text, cwd) for cwd in cwds or ("",)), text)
+        known = tuple(self.resolve(text, cwd) for cwd in cwds or ("",))
+        return Place(known, text, pattern=word.text if HOLE in word.text else "")
 
     def resolve(self, text: str, cwd: str) -> str:
         """The absolute path, seen from a directory of this command line."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from bridle.permissions.shell.facts import HOLE, Word, names
@@ -50,6 +51,15 @@ _TAILS = lazy(
     r"|config\.fish)$"
 )
 """Ends of protected paths, for where the directory is not known."""
+
+_PROTECTED_PLACES = names(
+    ".git/hooks .git/config .git/info/attributes .git/modules .gitmodules .mcp.json .bridle "
+    "harness.yaml harness.yml .claude/settings.json .claude/settings.local.json .claude/hooks "
+    ".codex/config.toml .envrc .bashrc .bash_profile .bash_login .bash_logout .bash_aliases "
+    ".profile .zshrc .zshenv .zprofile .zlogin .zlogout .inputrc .config/fish"
+)
+"""The same by name, for where a name has holes."""
+_MAGIC = lazy(r"[*?\[]")
 
 DEVICES = names("/dev/null /dev/stdout /dev/stderr /dev/stdin /dev/tty /dev/zero /dev/full")
 TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp")
@@ -111,6 +121,23 @@ def may_be_protected(path: str) -> bool:
     """The same where the directory of a relative path is not known."""
     folded = posixpath.normpath(path).casefold()
     return is_protected(folded) or _TAILS.search(folded) is not None
+
+
+def may_become_protected(pattern: str) -> bool:
+    """May the shell make a protected path of this text with holes? Its beginning is known."""
+    parts = [part for part in pattern.casefold().split("/") if part not in ("", ".")]
+    for at, first in enumerate(parts):
+        if first.startswith(HOLE):
+            continue
+        for place in (text.split("/") for text in _PROTECTED_PLACES):
+            here = parts[at : at + len(place)]
+            if len(here) == len(place) and all(map(_fits, here, place)):
+                return True
+    return False
+
+
+def _fits(part: str, name: str) -> bool:
+    return fnmatchcase(name, _MAGIC.sub(r"[\g<0>]", part).replace(HOLE, "*"))
 
 
 def is_temporary(path: str) -> bool:

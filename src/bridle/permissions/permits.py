@@ -14,6 +14,7 @@ from bridle.permissions.paths import glob_matches, inside
 from bridle.permissions.patterns import WRITE_TOOLS, Pattern, canonical, parse
 from bridle.permissions.profiles import EFFECTS
 from bridle.types.permissions import Rule, Verdict
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from bridle.permissions.shell.effects import Effect
     from bridle.types.tools import Category
 
+_BELOW = lazy(r"[\w.@%+=-][\w./,{}*?@%+=-]*")
 _STRICTNESS = {"deny": 0, "ask": 1, "notify": 2, "allow": 3}
 
 
@@ -163,7 +165,9 @@ def _write(call: Call, shell: Shell, part: Part) -> Finding | None:
     the file, or with the shell as a whole."""
     if part.effects:
         if part.effects[0].trigger == 0:
-            return None
+            return (
+                None if _is_named(part) else _by_tool(call, part, "it is not known what it writes")
+            )
         for rule, pattern in _patterns(call):
             spelled = rule.effect != "ask" and _spelled(part, part.effects[0], pattern)
             if spelled and _reaches(shell, part, pattern):
@@ -180,6 +184,14 @@ def _write(call: Call, shell: Shell, part: Part) -> Finding | None:
     if found is None:
         return _by_tool(call, part, "a file is written")
     return replace(found, part=part.text)
+
+
+def _is_named(part: Part) -> bool:
+    """Is it known where a program writes, at least that it stays below a directory?"""
+    place = part.place
+    if place is None or place.paths is not None:
+        return True
+    return _BELOW.fullmatch(place.text) is not None and ".." not in place.text
 
 
 def _file_rules(call: Call) -> list[tuple[Rule, Pattern]]:

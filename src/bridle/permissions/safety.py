@@ -135,12 +135,27 @@ def _shell(call: Call, shell: Shell) -> Iterator[Finding]:
             for path in part.place.paths or ():
                 if _secret(call, path) or path.startswith(("/dev/tcp/", "/dev/udp/")):
                     yield _deny("secret", "a secret of the user or of the harness", path)
+    if any(part.kind == "write" and not _known(part) for part in shell.parts):
+        yield from _given(shell)
     for command, word in shell.words(bare=True):
         if shell.changes(command):
             place = shell.place(word, command.cwds, command.via)
             for path in (place.paths or ()) if place else ():
                 if paths.is_protected(path):
                     yield _ask(path)
+
+
+def _known(part: Part) -> bool:
+    return part.place is None or part.place.paths is not None
+
+
+def _given(shell: Shell) -> Iterator[Finding]:
+    """Protected paths in variables, where something is written that a variable may name."""
+    for entry in shell.analysis.assignments:
+        place = shell.place(entry.value, ("",))
+        for path in (place.paths or ()) if place else ():
+            if paths.is_protected(path):
+                yield _ask(path)
 
 
 def _secret_words(call: Call, shell: Shell) -> Iterator[Finding]:
@@ -170,6 +185,8 @@ def _written(call: Call, shell: Shell, part: Part) -> Iterator[Finding]:
     place = part.place
     if place is None:
         return
+    if paths.may_become_protected(place.pattern):
+        yield _ask(place.text)
     if place.paths is None:
         if place.head and paths.may_be_protected(place.head):
             yield _ask(place.text)

@@ -131,6 +131,10 @@ def _cd(words: Sequence[Word]) -> Reading:
     rest = [word for word in words[1:] if word.text not in ("-P", "-L", "-e", "-@", "--")]
     if len(rest) == 1 and rest[0].literal and not rest[0].text.startswith("-"):
         return Reading(kind="neutral", moves_to=rest[0], moves=True)
+    if not rest:
+        return Reading(moves_to=Word("~"), moves=True)
+    if len(rest) == 1 and rest[0].holes == ("HOME",) and rest[0].text.startswith(HOLE):
+        return Reading(moves_to=Word("~" + rest[0].text[1:]), moves=True)
     return Reading(moves=True)
 
 

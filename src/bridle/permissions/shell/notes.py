@@ -88,6 +88,13 @@ class Notes:
         if target is None or self.cwds is None or len(self.cwds) > 8:
             self.cwds = None
             return
+        if target.text.startswith("~"):
+            moved = [posixpath.normpath(target.text)]
+            self.cwds = (*self.cwds, *moved) if ".." not in target.text.split("/") else None
+            return
+        if ".." in target.text.split("/") and any(cwd.startswith("~") for cwd in self.cwds):
+            self.cwds = None
+            return
         moved = [posixpath.normpath(posixpath.join(cwd, target.text)) for cwd in self.cwds]
         self.cwds = tuple(dict.fromkeys((*self.cwds, *moved)))
 

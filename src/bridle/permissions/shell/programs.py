@@ -79,6 +79,14 @@ WRITERS = names(
 """Programs that write their operands: a rule that names them means that."""
 
 _TO_LAST = names("cp ln install rsync scp")
+_TARGET_NAMES = names(
+    "--target-directory --backup-dir --partial-dir --temp-dir --log-file --write-batch --output "
+    "--directory --output-dir-flat --output-dir-mirror --prefix"
+)
+_TARGET_LETTERS = {
+    "cp": "t", "mv": "t", "ln": "t", "install": "t", "unzip": "d", "patch": "dor", "zstd": "o",
+    "csplit": "f", "rsync": "T",
+}  # fmt: skip
 
 READERS = names(
     "cat head tail wc nl tac rev od xxd hexdump strings file stat ls du diff cmp cut sort uniq "
@@ -149,14 +157,28 @@ def extra_effects(words: Sequence[Word]) -> tuple[Effect, ...]:
 
 def _operands_written(name: str, words: Sequence[Word]) -> Iterator[Effect]:
     found = operands(words)
-    if name in _TO_LAST and not any(
-        word.text.startswith(("-t", "--target-directory")) for word in words[1:]
-    ):
+    targets = list(_targets(name, words))
+    if name in _TO_LAST and not targets:
         found = found[-1:]
+    found += [(index, word) for index, word in targets if word is not None]
     if name in ("chmod", "chown", "chgrp"):
         found = found[1:]
     for _, word in found:
         yield Effect("write", f"{name} writes {word.raw or word.text}", 0, word)
+
+
+def _targets(name: str, words: Sequence[Word]) -> Iterator[tuple[int, Word | None]]:
+    """Options that say where to write; None where that is a word of its own, so an operand."""
+    letters = _TARGET_LETTERS.get(name, "")
+    for index, word in enumerate(words[1:], 1):
+        option, equals, given = word.text.partition("=")
+        if len(option) > 2 and any(long.startswith(option) for long in _TARGET_NAMES):
+            yield index, Word(given, given, word.holes) if equals else None
+        elif option.startswith("-") and not option.startswith("--"):
+            at = next((at for at, char in enumerate(word.text) if char in letters), None)
+            if at is not None:
+                rest = word.text[at + 1 :]
+                yield index, Word(rest, rest, word.holes) if rest else None
 
 
 def _commands_of_editor(words: Sequence[Word]) -> Iterator[Effect]:
@@ -177,16 +199,30 @@ def matched_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
 def read_operands(words: Sequence[Word]) -> list[tuple[int, Word]]:
     """The files that a known reader reads, as far as they look like paths."""
     name = program(words)
+    if name == "find":
+        return [(index, word) for index, word in _starting_points(words) if _is_path(word)]
     if name not in READERS and name not in PATTERN_READERS:
         return []
     found = operands(words, "" if name in READERS else "ABCmgtTFve")
     given = any(word.text.startswith(("-e", "-f", "--regexp", "--file")) for word in words[1:])
     if name in PATTERN_READERS and not given:
         found = found[1:]
-    return [
-        (index, word)
-        for index, word in found
-        if "/" in (word.guess or word.text)
+    return [(index, word) for index, word in found if _is_path(word)]
+
+
+def _is_path(word: Word) -> bool:
+    return (
+        "/" in (word.guess or word.text)
         or word.text == ".."
         or word.holes[:1] in (("HOME",), ("~",))
-    ]
+    )
+
+
+def _starting_points(words: Sequence[Word]) -> Iterator[tuple[int, Word]]:
+    """Where find begins: its words before the first test or action."""
+    for index, word in enumerate(words[1:], 1):
+        if word.text in ("-H", "-L", "-P"):
+            continue
+        if word.text.startswith(("-", "(", "!")):
+            return
+        yield index, word

@@ -93,6 +93,7 @@ class Walk(Notes):
                 if node.name and node.kind == "for":
                     counted = bool(node.words) and all(_counts(word) for word in node.words)
                     self.sets(node.name, number=counted)
+                    self._loop_values(node)
             case "coproc":
                 self.sets(node.name or "COPROC", number=False)
                 where = replace(where, piped=True)
@@ -107,6 +108,13 @@ class Walk(Notes):
             case _:
                 pass
         self._nodes(node.body, where)
+
+    def _loop_values(self, node: Compound) -> None:
+        """A loop gives its variable each of its words, as an assignment would."""
+        for word in map(value, node.words):
+            if word.literal:
+                self.literals.setdefault(node.name, []).append(word.text)
+            self.assignments.append(Assignment(node.name, word))
 
     def _condition(self, words: list[Word]) -> None:
         for index, word in enumerate(words):
@@ -144,6 +152,10 @@ class Walk(Notes):
                         self.problem("the shell evaluates a computed text", raw)
             elif piece.kind == "variable":
                 self._variable(piece, raw)
+            elif piece.kind == "array":
+                name = raw.partition("=")[0].rstrip("+")
+                words = (value(RawWord(inner.inner, inner.text, 0)) for inner in piece.inner)
+                self.assignments.extend(Assignment(name, word) for word in words)
             elif piece.kind == "quoted" and piece.subscript:
                 self.numbers.uses(piece.subscript, raw)
             self._pieces(piece.inner, raw, where)

@@ -14,6 +14,7 @@ from bridle.surfaces.cli.closing import closing
 from bridle.surfaces.cli.interact import answer_all
 from bridle.surfaces.cli.output import data, talk
 from bridle.surfaces.cli.progress import Progress
+from bridle.surfaces.cli.signals import CtrlC
 from bridle.surfaces.cli.slash import HELP, Leave, command
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ class Chat:
         self._lines = Lines()
         self._progress = Progress(coding.root) if sys.stderr.isatty() else None
         self._last = exits.OK
+        self._ctrl_c = CtrlC()
         self._listen()
 
     def _listen(self) -> None:
@@ -114,17 +116,19 @@ class Chat:
             talk(text)
         if self._lines.terminal:
             talk(f"{self.session.thread_id}; {HELP}")
-        try:
-            self._go_on_with_open()
-            while True:
-                self._one()
-        except (EndOfInput, Leave):
-            pass
+        with self._ctrl_c:
+            try:
+                self._go_on_with_open()
+                while True:
+                    self._one()
+            except (EndOfInput, Leave):
+                pass
         return exits.OK if self._lines.terminal else self._last
 
     def _one(self) -> None:
         try:
-            line = self._lines.read(PROMPT).strip()
+            with self._ctrl_c.heard():
+                line = self._lines.read(PROMPT).strip()
         except KeyboardInterrupt:
             talk("\n(Ctrl-D or /exit leaves)")
             return
@@ -172,7 +176,8 @@ class Chat:
         future = self._portal.start_task_soon(self.session.wait, run_id)
         while True:
             try:
-                return future.result()
+                with self._ctrl_c.heard():
+                    return future.result()
             except KeyboardInterrupt:
                 talk("\nstopping this turn")
                 self._portal.call(self.session.abort)
@@ -182,7 +187,8 @@ class Chat:
             self._progress.finish()
         remote = Remote(self._portal, self.session)
         try:
-            return bool(_driven(answer_all(remote, result, self._lines.ask)))
+            with self._ctrl_c.heard():
+                return bool(_driven(answer_all(remote, result, self._lines.ask)))
         except KeyboardInterrupt:
             talk("\nstopping this turn")
             self._portal.call(self.session.abort)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from bridle.surfaces.cli.output import talk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 class Signals:
@@ -38,3 +39,42 @@ class Signals:
         self.received = number
         talk("stopping at a safe boundary; again to stop now")
         self._pause()
+
+
+class CtrlC:
+    """In a conversation Ctrl-C is for the line being typed or the turn that runs.
+
+    Between the two it waits for the next of them: it must not end the conversation because it came
+    a moment early. A second one that finds nobody does.
+    """
+
+    def __init__(self) -> None:
+        self._heard = False
+        self._waits = False
+        self._before: Any = None
+
+    def __enter__(self) -> CtrlC:
+        """Begin to listen."""
+        self._before = signal.signal(signal.SIGINT, self._hear)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Listen no more."""
+        signal.signal(signal.SIGINT, self._before)
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Here it is a `KeyboardInterrupt`, also if it came before."""
+        try:
+            self._heard = True
+            if self._waits:
+                self._waits = False
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._heard = False
+
+    def _hear(self, *_: object) -> None:
+        if self._heard or self._waits:
+            raise KeyboardInterrupt
+        self._waits = True

@@ -30,6 +30,7 @@ SAMPLE = "bridle-sample"
 )
 @click.option("--sandbox", help="auto, bubblewrap, landlock, read-only, no-shell or none.")
 @click.option("--store", metavar="URL", help="Where the record goes, if not your own store.")
+@click.option("--trust", is_flag=True, help="Trust what the project brings, as it is now.")
 def command(
     path: Path | None,
     sample: bool,
@@ -39,6 +40,7 @@ def command(
     format_: str,
     sandbox: str | None,
     store: str | None,
+    trust: bool,
 ) -> int:
     """Find and fix the bug behind failing tests in PATH, and verify it.
 
@@ -58,6 +60,7 @@ def command(
         provider=provider,
         store=store,
         sandbox=sandbox,
+        trust=trust,
         repair=True,
         repair_seconds=seconds,
     )
