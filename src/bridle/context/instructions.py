@@ -84,13 +84,24 @@ def load_instructions(
             text = reading.read(path)
             if text is not None and text.strip():
                 texts.append(f"# {reading.name(path)}\n{text.strip()}")
-    whole = "\n\n".join(texts)
-    if len(whole) > limit:
+    size = sum(map(len, texts))
+    if size > limit:
         reading.notices.append(
-            f"the instruction files have {len(whole)} characters; the first {limit} were loaded"
+            f"the instruction files have {size} characters; {limit} were loaded, the nearest first"
         )
-        whole = whole[:limit]
-    return Loaded(whole, tuple(reading.files), tuple(reading.notices))
+        texts = _nearest(texts, limit)
+    return Loaded("\n\n".join(texts), tuple(reading.files), tuple(reading.notices))
+
+
+def _nearest(texts: Sequence[str], limit: int) -> list[str]:
+    """Cut from the root: what is nearer to the work wins, so it is the last to go."""
+    kept: list[str] = []
+    for text in reversed(texts):
+        if limit <= 0:
+            break
+        kept.insert(0, text[:limit])
+        limit -= len(text)
+    return kept
 
 
 def _places(root: Path, directory: Path) -> list[Path]:
