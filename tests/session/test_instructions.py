@@ -24,3 +24,19 @@ def test_the_nearest_instructions_are_the_last_to_be_cut(tmp_path: Path) -> None
     assert whole.notices == ()
     assert whole.text.count("far") == 1000
     assert whole.text.index("far") < whole.text.index("Use tabs here.")
+
+
+def test_a_file_named_within_a_line_is_imported_unless_it_is_code(tmp_path: Path) -> None:
+    (tmp_path / "CLAUDE.md").write_text(
+        "See @style.md, and ask @alice. Not `run @code.md` nor me@mail.md.\n@line.md\n"
+    )
+    for name in ("style", "code", "mail", "line"):
+        (tmp_path / f"{name}.md").write_text(f"text of {name}")
+
+    loaded = load_instructions(tmp_path, tmp_path)
+    assert loaded.files == ("CLAUDE.md", "line.md", "style.md")
+    assert "text of style" in loaded.text
+    assert "text of line" in loaded.text
+    assert "text of code" not in loaded.text
+    assert "text of mail" not in loaded.text
+    assert loaded.notices == ()
