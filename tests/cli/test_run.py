@@ -217,3 +217,16 @@ def test_a_spec_further_up_is_told(bridle: Bridle) -> None:
     assert told not in bridle(*words).err
     assert told in bridle(*words, "--cwd", "src").err
     assert told not in bridle(*words, "--cwd", "src", "--spec", "harness.yaml").err
+
+
+def test_a_task_behind_an_open_question_is_said_to_be_queued(bridle: Bridle) -> None:
+    (bridle.cwd / "ask.yaml").write_text(
+        "- calls: [{tool: bash, args: {command: touch made}}]\n- says: done\n"
+    )
+    model = ("--model", "scripted/ask.yaml", "--no-checks")
+    first = bridle("run", "first", *model)
+    assert first.code == 6
+    assert "queued" not in first.err
+    second = bridle("run", "--continue", "second", *model)
+    assert second.code == 6
+    assert "queued: the task starts when the run before it has ended" in second.err

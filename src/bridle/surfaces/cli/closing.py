@@ -32,6 +32,8 @@ def closing(
     """Say how a run ended, or what it waits for."""
     for pending in result.pending:
         talk(f"waiting for you: {_title(pending)}\n  {_answer(pending)}")
+    if result.pending and not result.steps:
+        talk("queued: the task starts when the run before it has ended")
     if result.error is not None:
         talk(f"bridle: {result.error.type}: {result.error.message}")
         if (next_step := advice(result.error.type, model)) is not None:
