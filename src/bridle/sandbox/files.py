@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bridle.errors import ToolError
 from bridle.sandbox.real import real_paths
-from bridle.sandbox.walk import Place, Root, reach, shown
+from bridle.sandbox.walk import MAX_LINKS, Missing, Place, Root, reach, shown
 from bridle.types.base import Fact, Fixed
 
 if TYPE_CHECKING:
@@ -139,17 +139,21 @@ class FileAccess(Fixed, frozen=True):
 
         For deciding and showing; opening goes by the path again, not by this text.
         """
-        directory, rest = path, ""
-        while True:
+        way = path or "."
+        for _ in range(MAX_LINKS):
             try:
-                with self._reach(directory or ".") as place:
-                    return os.path.join(place.real, rest) if rest else place.real
+                with self._reach(way) as place:
+                    return place.real
             except ToolError as error:
-                directory, _, name = directory.rstrip("/").rpartition("/")
-                if error.kind != "not_found" or name in ("", ".."):
+                missing = error.__cause__
+                if not isinstance(missing, Missing):
                     raise
-                if name != ".":
-                    rest = f"{name}/{rest}" if rest else name
+            if missing.again is None:
+                if self._hides(missing.real):
+                    raise ToolError(f"{shown(path)} is not for tools to see", kind="hidden")
+                return missing.real
+            way = missing.again
+        raise ToolError(f"{shown(path)}: too many links", kind="links")
 
     @contextlib.contextmanager
     def _reach(
