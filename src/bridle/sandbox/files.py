@@ -78,12 +78,18 @@ class FileAccess(Fixed, frozen=True):
         *,
         expected: FileStatus | None = None,
         mode: int | None = None,
+        leads_to: str | None = None,
     ) -> FileStatus:
         """Replace or make a file, atomically, with its directories; the mode is kept.
 
-        With `expected`, a file that changed since then is left alone (`stale`).
+        With `expected`, a file that changed since then is left alone (`stale`). With `leads_to`,
+        a path that leads elsewhere than to this real path is not followed (`race`).
         """
+        if leads_to is not None and self.resolve(path) != leads_to:
+            raise elsewhere(path)
         with self._reach(path, make_parents=True) as place:
+            if leads_to is not None and place.real != leads_to:
+                raise elsewhere(path)
             if not self._writable(place.real):
                 raise ToolError(f"{shown(path)} is read-only", kind="read_only")
             before = place.status()
@@ -180,6 +186,11 @@ class FileAccess(Fixed, frozen=True):
         inside = [root for root in self.roots if _within(real, root.real)]
         nearest = max(inside, key=lambda root: len(root.real), default=None)
         return nearest is not None and nearest.writable and not self._hides(real)
+
+
+def elsewhere(path: str) -> ToolError:
+    """A link or a directory was changed since it was decided where this path leads."""
+    return ToolError(f"{shown(path)} leads elsewhere than when it was decided", kind="race")
 
 
 def file_access(policy: SandboxPolicy, *, temp_at: str | None = "/tmp") -> FileAccess:
