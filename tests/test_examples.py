@@ -56,5 +56,5 @@ def test_the_first_project_fails_until_the_agent_repairs_it(tmp_path: Path) -> N
     done = bridle("run", "--yolo", "make the tests pass", "--output-format", "json")
     assert done.code == 0, done.err
     assert done.json["verdict"] == "verified"
-    assert done.json["files_changed"] == [str(project / "prices.py")]
+    assert done.json["files_changed"] == ["prices.py"]
     assert tests() == 0

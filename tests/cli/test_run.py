@@ -56,8 +56,9 @@ def test_every_format(bridle: Bridle) -> None:
     assert (text.code, text.out) == (0, "Done.\n")
     said = text.err.splitlines()
     assert said[0].startswith("run run_")
-    assert len(said) == 3, "a pipe is not told of steps"
-    assert said[1].startswith("changed: out.txt, made.txt")
+    assert "turns the sandbox off" in said[1]
+    assert len(said) == 4, "a pipe is not told of steps"
+    assert said[2].startswith("changed: out.txt, made.txt")
 
     whole = bridle("run", "go", "--yolo", *MODEL, "--output-format", "json").json
     assert set(whole) == {

@@ -88,7 +88,8 @@ def test_trust_can_be_looked_at_given_and_taken_back(project: Bridle) -> None:
     guarded(project)
 
     def states() -> list[str]:
-        return [one["state"] for one in project("config", "trust", "list", "--json").json]
+        listed = project("config", "trust", "list", "--json").json
+        return [one["state"] for one in listed if one["kind"] == "hook"]
 
     assert states() == ["untrusted"]
     added = project("config", "trust", "add")
@@ -187,6 +188,24 @@ def test_a_chat_asks_too(project: Bridle) -> None:
     code, shown = on_a_terminal(project, "n", "chat")
     assert code == 4
     assert "on PreToolUse runs sh guard.sh" in shown
+
+
+def test_a_project_that_lets_go_of_the_reins_is_told_of_until_it_is_trusted(
+    project: Bridle,
+) -> None:
+    (project.cwd / "answers.yaml").write_text("- says: fine\n")
+    (project.cwd / "harness.yaml").write_text(
+        "version: 1\nname: loose\nmodel_policy: {primary: scripted/answers.yaml}\n"
+        "execution_policy: {sandbox: none, approval_profile: yolo}\n"
+    )
+    job = project("run", "go", "--no-checks")
+    assert job.code == 0
+    assert "turns the sandbox off" in job.err
+    assert "lets nothing be asked" in job.err
+    flags = ("--sandbox", "no-shell", "--profile", "balanced")
+    assert "not trusted" not in project("run", "go", "--no-checks", *flags).err
+    assert project("config", "trust", "add").code == 0
+    assert "not trusted" not in project("run", "go", "--no-checks").err
 
 
 CLAUDE = {

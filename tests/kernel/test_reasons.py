@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from bridle import Limits, Rules, Subagent, tool
+from bridle import Agent, Harness, Limits, Rules, Subagent, tool
 from bridle.app.config import Ports
 from bridle.testing import ScriptedModel, calls, fails, malformed, says, slow, stalls
 from bridle.types.ledger import Price
@@ -125,9 +125,26 @@ async def test_a_budget_clamps_the_answer_and_then_ends_the_run(opened: Any) -> 
 
 
 async def test_a_usd_cap_needs_a_price(opened: Any) -> None:
-    result, _ = await run(opened, ScriptedModel([says("x")]), limits=Limits(max_usd=1.0))
+    unknown = ScriptedModel([says("x")], id="acme/one", price=None)
+    result, _ = await run(opened, unknown, limits=Limits(max_usd=1.0))
     assert (result.reason, result.error.type) == ("error", "configuration")
-    assert "price" in result.error.message
+    assert "model_policy.providers.acme.models.one.price" in result.error.message
+    assert unknown.requests == []
+
+
+@pytest.mark.parametrize(("price", "reason"), [(None, "error"), (CHEAP, "end_turn")])
+async def test_the_usd_cap_of_an_agent_needs_a_price_too(price: Any, reason: str) -> None:
+    model = ScriptedModel([says("x")], price=price)
+    agent: Agent[Any, Any] = Agent(instructions="", limits=Limits(max_usd=1.0), model="acme/one")
+    async with Harness(store="memory:", agent=agent, resolve_model=lambda _: model) as harness:
+        result = await (await harness.session()).send("go")
+    assert result.reason == reason
+    assert len(model.requests) == (reason == "end_turn")
+
+
+async def test_a_scripted_model_costs_nothing_and_runs_under_a_usd_cap(opened: Any) -> None:
+    result, _ = await run(opened, ScriptedModel([says("x")]), limits=Limits(max_usd=1.0))
+    assert (result.reason, result.cost_usd) == ("end_turn", 0.0)
 
 
 async def test_a_usd_cap_is_kept(opened: Any) -> None:

@@ -81,32 +81,32 @@ def test_failures_in_a_row_open_a_circuit_and_time_lets_one_try() -> None:
     now = 0.0
     breakers = Breakers(lambda: now)
     for _ in range(FAILURES_TO_OPEN):
-        assert breakers.enter("p")
+        assert breakers.enter("p") is None
         breakers.failed("p", DOWN)
     assert breakers.state("p") == "open"
-    assert not breakers.enter("p")
-    assert breakers.enter("other")
+    assert breakers.enter("p") is not None
+    assert breakers.enter("other") is None
     now = COOL_DOWN
     assert breakers.state("p") == "half_open"
-    assert breakers.enter("p")
-    assert not breakers.enter("p")
+    assert breakers.enter("p") is None
+    assert breakers.enter("p") is not None
     breakers.failed("p", DOWN)
-    assert not breakers.enter("p")
+    assert breakers.enter("p") is not None
     now = 2 * COOL_DOWN
-    assert breakers.enter("p")
+    assert breakers.enter("p") is None
     breakers.succeeded("p")
     assert breakers.state("p") == "closed"
-    assert all(breakers.enter("p") for _ in range(3))
+    assert all(breakers.enter("p") is None for _ in range(3))
 
 
 def test_a_user_who_asks_again_may_try_at_once() -> None:
     breakers = Breakers(lambda: 100.0)
     for _ in range(FAILURES_TO_OPEN):
         breakers.failed("p", DOWN)
-    assert not breakers.enter("p")
+    assert breakers.enter("p") is not None
     breakers.user_turn()
-    assert breakers.enter("p")
-    assert not breakers.enter("p")
+    assert breakers.enter("p") is None
+    assert breakers.enter("p") is not None
 
 
 def test_faults_of_the_request_say_nothing_of_the_provider() -> None:
@@ -140,11 +140,11 @@ def test_a_circuit_never_locks_up(steps: list[str]) -> None:
             now += 11
         elif step == "turn":
             breakers.user_turn()
-        elif breakers.enter("p"):
+        elif breakers.enter("p") is None:
             if step == "ok":
                 breakers.succeeded("p")
             else:
                 kind: ModelErrorKind = "unavailable" if step == "down" else "bad_request"
                 breakers.failed("p", ModelError("x", kind=kind))
     now += COOL_DOWN
-    assert breakers.enter("p")
+    assert breakers.enter("p") is None

@@ -196,6 +196,21 @@ async def test_use_counts_and_the_auth_checker_show_in_the_list_of_models(monkey
         session = await harness.session()
         assert not (await session.models.auth_status()).ok
 
+    def own(_id):
+        return None  # nothing is asked of it
+
+    async with build(
+        model="acme/one", resolve_model=own, model_auth=lambda name: name == "acme"
+    ) as harness:
+        status = await (await harness.session()).models.auth_status()
+        assert (status.provider, status.ok, status.key_from) == ("acme", True, "checker")
+    async with build(model="scripted/queue", resolve_model=own) as harness:
+        assert (await (await harness.session()).models.auth_status()).ok
+    async with build(model="acme/one", resolve_model=own) as harness:
+        session = await harness.session()
+        with pytest.raises(UserError, match="model_auth"):
+            await session.models.auth_status()
+
 
 async def test_state_from_a_json_schema(opened):
     schema = {

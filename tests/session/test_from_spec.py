@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import pytest
 
 from bridle import Harness
 from bridle.errors import SpecError
 from bridle.testing import ScriptedModel, calls, says
+from support.wire_server import serving
 
 SPEC = """\
 version: 1
@@ -62,3 +64,22 @@ def test_a_mistake_has_a_line(spec: Path) -> None:
     spec.write_text(SPEC.replace("max_steps", "max_stepz"))
     with pytest.raises(SpecError, match=r"harness\.yaml:7: .*Did you mean 'max_steps'"):
         Harness.from_spec(spec)
+
+
+async def test_its_providers_are_listed_and_their_connections_closed(spec: Path) -> None:
+    async with serving({"text": "hi"}) as server:
+        spec.write_text(
+            "version: 1\nname: own\nmodel_policy:\n  primary: acme/one\n  providers:\n"
+            f"    acme: {{base_url: '{server.url}/v1',\n"
+            "      models: {one: {context_window: 9000}}}\n"
+        )
+        async with Harness.from_spec(spec, store="memory:", trust=True) as harness:
+            session = await harness.session()
+            assert (await session.send("hello")).text == "hi"
+            rows = await session.models.available()
+            assert [row.context_window for row in rows if row.id == "acme/one"] == [9000]
+            assert (await session.models.auth_status()).provider == "acme"
+            assert server.open == 1  # kept for the next request
+        with anyio.fail_after(10):
+            while server.open:
+                await anyio.sleep(0.01)

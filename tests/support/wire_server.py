@@ -100,6 +100,11 @@ class WireServer:
         return f"{'https' if self._ssl else 'http'}://127.0.0.1:{self.port}"
 
     @property
+    def open(self) -> int:
+        """How many connections are open."""
+        return len(self._tasks)
+
+    @property
     def bodies(self) -> list[Any]:
         return [request.json for request in self.requests]
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from bridle.types.permissions import Policy
 
 
+NATIVE = "native"
+
+
 class RequestHead(msgspec.Struct, frozen=True, kw_only=True):
     """The part of every request that does not change within a run."""
 
@@ -85,6 +88,8 @@ class RunSetup(Fixed, frozen=True, kw_only=True):
     runner: CallRunner
     budget: Budget
     count: Callable[[str], int] = estimated_tokens
+    tool_calls: str = NATIVE
+    """How the model is told its tools and writes its calls."""
     limits: Limits = msgspec.field(default_factory=Limits)
     fallbacks: tuple[str, ...] = ()
     checks: Checks | None = None

@@ -14,6 +14,7 @@ import msgspec
 
 from bridle.agent.budget import spent, worst_case
 from bridle.agent.calls import first_error
+from bridle.agent.setup import NATIVE
 from bridle.agent.stream import Draft
 from bridle.context.window import newest
 from bridle.errors import BudgetBlocked, HeadMoved, ModelError, RequestAbandoned
@@ -33,10 +34,12 @@ from bridle.types.runs import Failure
 from bridle.types.usage import Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from anyio.abc import TaskGroup
 
     from bridle.agent.setup import RunSetup
-    from bridle.journal.state import RunState
+    from bridle.journal.state import RunState, ThreadState
     from bridle.ports.classifier import Classifier
     from bridle.ports.clock import Clock
     from bridle.types.messages import Message, StopReason
@@ -177,21 +180,22 @@ class Step(Fixed, frozen=True, kw_only=True):
             step=number,
             message_id=name,
             model=self.setup.model_id,
+            author=self.setup.model.id,
             live=heard_above(self.log.journal.live, self.log.state.thread),
             redactor=self.log.journal.redactor,
         )
 
     def _recipe(self, run: RunState, room: Room) -> ev.Recipe:
         messages = self.log.state.messages
-        last = messages[-1].id if messages else ""
         price = self.setup.model.price
         return ev.Recipe(
             model=self.setup.model_id,
             head=run.head,
             messages=len(messages),
-            prefix=digest(f"{run.head}:{len(messages)}:{last}".encode()),
+            prefix=prefix_of(run.head, messages),
             max_output_tokens=self._output_limit(run, room),
             price=None if price == run.start.price else price,
+            tool_calls=msgspec.UNSET if self.setup.tool_calls == NATIVE else self.setup.tool_calls,
         )
 
     def _output_limit(self, run: RunState, room: Room) -> int | None:
@@ -212,13 +216,8 @@ class Step(Fixed, frozen=True, kw_only=True):
             ),
             run_id=run.run_id,
             step=run.steps + 1,
-            cache_key=self._cache_key(),
+            cache_key=cache_key(self.log.state),
         )
-
-    def _cache_key(self) -> str:
-        """A fork shares its parent's entry in the provider's cache."""
-        facts = facts_of(self.log.state.thread)
-        return (facts.cache_key if facts is not None else None) or self.log.state.id
 
     async def _answered(
         self, run: RunState, draft: Draft, classification: Classification | None
@@ -370,3 +369,15 @@ class Step(Fixed, frozen=True, kw_only=True):
     def _call_room(self, run: RunState) -> int | None:
         allowed = run.start.limits.max_tool_calls
         return None if allowed is None else max(0, allowed - run.tool_calls)
+
+
+def prefix_of(head: str, messages: Sequence[Message]) -> str:
+    """What tells one beginning of a conversation from another: its head, length and end."""
+    last = messages[-1].id if messages else ""
+    return digest(f"{head}:{len(messages)}:{last}".encode())
+
+
+def cache_key(state: ThreadState) -> str:
+    """A fork shares its parent's entry in the provider's cache."""
+    facts = facts_of(state.thread)
+    return (facts.cache_key if facts is not None else None) or state.id

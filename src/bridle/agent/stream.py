@@ -64,13 +64,18 @@ class _Call(Moving):
 
 
 class Draft(Moving, kw_only=True):
-    """A message while it is being written."""
+    """A message while it is being written.
+
+    `author` is the id of the model that writes it, which a resolver of the user's own may give for
+    another one, `model`: only the author understands what is private in it.
+    """
 
     thread_id: str
     run_id: str
     step: int
     message_id: str
     model: str
+    author: str
     live: Callable[[AnyLiveEvent], None]
     redactor: Redactor = NOTHING_HIDDEN
     on_call: Callable[[ToolCall], None] | None = None
@@ -100,7 +105,7 @@ class Draft(Moving, kw_only=True):
                 parts.append(self._call(part, calls))
                 calls += 1
             elif part.thinking:
-                origin = self.model.partition("/")[0]
+                origin = self.author.partition("/")[0]
                 parts.append(Thinking(part.text, origin, part.private))
             else:
                 parts.append(Text(part.text))
@@ -108,7 +113,7 @@ class Draft(Moving, kw_only=True):
         if stop == "end_turn" and self.calls:
             stop = "tool_use"
         message = Message(
-            id=self.message_id, role="assistant", parts=tuple(parts), model=self.model, stop=stop
+            id=self.message_id, role="assistant", parts=tuple(parts), model=self.author, stop=stop
         )
         return self.redactor.value(message)
 

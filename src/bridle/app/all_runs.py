@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bridle.ports.store import Store
+    from bridle.runs.requests import SentRequest
     from bridle.types.events import DurableEvent
     from bridle.types.runs import RunRow
 
@@ -37,3 +38,21 @@ class AllRuns:
         after = place.start_seq - 1 if place is not None else 0
         events = await self._store().events(row.thread_id, after=after)
         return [event for event in events if event.run_id == row.run_id]
+
+    async def requests(self, name: str) -> Sequence[SentRequest]:
+        """What a run sent to its models, built again from the log; the log keeps no bodies."""
+        return await rebuilt_requests(self._store(), name)
+
+
+async def rebuilt_requests(store: Store, name: str) -> Sequence[SentRequest]:
+    """The requests of a run, in order; raises `UserError` where the log lacks what they held."""
+    from bridle.runs.requests import heads_of, sent_requests
+
+    row = await find_run(store, name)
+    events = await store.events(row.thread_id)
+    blobs = {
+        head: blob
+        for head in heads_of(events, row.run_id)
+        if (blob := await store.blob(head)) is not None
+    }
+    return list(sent_requests(events, row.run_id, blobs))

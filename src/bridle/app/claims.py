@@ -49,6 +49,11 @@ def _settings(root: Path, layer: Layer) -> Iterator[Claim]:
             verb = field.rpartition(".")[2]
             text = f"makes {', '.join(paths)} {verb}"
             yield Claim(kind=verb, name=name, text=visible(text))
+    if layer.value("execution_policy.sandbox") == "none":
+        text = "turns the sandbox off: commands and checks run with all your rights"
+        yield Claim(kind="sandbox", name=name, text=text, mild=True)
+    if layer.value("execution_policy.approval_profile") == "yolo":
+        yield Claim(kind="approvals", name=name, text="lets nothing be asked", mild=True)
 
 
 def _hook_claim(name: str, bound: Bound) -> Claim:

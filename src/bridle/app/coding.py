@@ -10,9 +10,9 @@ from bridle.app.claims import claims_of
 from bridle.app.config import Agent
 from bridle.app.models import model_registry
 from bridle.app.records import open_records
-from bridle.app.ruling import RunOptions, read_ruling, resource_of
+from bridle.app.ruling import Ruling, RunOptions, read_ruling, resource_of
 from bridle.app.stores import store_url
-from bridle.app.trust import require_trust
+from bridle.app.trust import Claim, require_trust
 from bridle.app.workspace import Workspace, output_checks
 from bridle.context.environment import environment_facts
 from bridle.context.instructions import Loaded, load_instructions
@@ -58,8 +58,9 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
     ruling = read_ruling(options)
     compiled, policy = ruling.compiled, ruling.policy
     store = _store(options, compiled)
-    claims = claims_of(root, ruling.layered, ruling.hooks)
-    require_trust(root, claims, given=options.trust, confirm=options.confirm)
+    untrusted = require_trust(
+        root, _claims(root, ruling, options), given=options.trust, confirm=options.confirm
+    )
     registry = model_registry(
         options.environ,
         providers=compiled.providers,
@@ -96,18 +97,25 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
         limits=compiled.limits.within(options.limits),
         checks=plan if plan is None or compiled.tools else output_checks(plan, sandbox=sandbox),
         hooks=ruling.hooks,
-        resolve_model=registry.resolve,
+        resolve_model=registry,
         redact=compiled.redact,
     )
     told = (f"instructions: {', '.join(loaded.files)}",) if loaded.files else ()
     return Coding(
         harness=harness,
         root=root,
-        said=(*told, *loaded.notices, *ruling.notices, *_spec_above(root, ruling.path)),
+        said=(*untrusted, *told, *loaded.notices, *ruling.notices, *_spec_above(root, ruling.path)),
         fail_on_error=compiled.checks.fail_on_error,
         remote=compiled.tools and chosen.id.partition("/")[0] not in RESERVED,
         finds_checks=plan is not None and plan.find and compiled.tools,
     )
+
+
+def _claims(root: Path, ruling: Ruling, options: RunOptions) -> list[Claim]:
+    """What of the project needs trust in this run: a flag goes before what a file says."""
+    said = {"sandbox": options.sandbox, "approvals": options.yolo or options.profile}
+    claims = claims_of(root, ruling.layered, ruling.hooks)
+    return [claim for claim in claims if not said.get(claim.kind)]
 
 
 def _spec_above(root: Path, used: Path | None) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from bridle.app.blueprint import ResolveModel
     from bridle.app.classifier import Judge
+    from bridle.models.registry import ModelRegistry
     from bridle.ports.classifier import Classifier
     from bridle.ports.store import Store
     from bridle.tools.builtin.workspace import Workplace
@@ -57,15 +58,27 @@ def default_model(registry: Callable[[], Any], *, custom: bool) -> Callable[[], 
     return default
 
 
-def lazy_registry(
-    records: Callable[[], AbstractAsyncContextManager[Store]],
-) -> Callable[[], Any]:
-    """The registry of models, made when a model is first looked for."""
-    made: list[Any] = []
+class LazyRegistry:
+    """The registry of models: the one given, or one that is made when a model is first looked for.
 
-    def registry() -> Any:
-        if not made:
-            made.append(model_registry(os.environ, records=records))
-        return made[0]
+    Closing it closes the connections that wait for reuse; it may be used again.
+    """
 
-    return registry
+    def __init__(
+        self,
+        records: Callable[[], AbstractAsyncContextManager[Store]],
+        given: ModelRegistry | None = None,
+    ) -> None:
+        self._records = records
+        self._made = given
+
+    def __call__(self) -> ModelRegistry:
+        """The registry."""
+        if self._made is None:
+            self._made = model_registry(os.environ, records=self._records)
+        return self._made
+
+    async def aclose(self) -> None:
+        """Let go of connections and weights, if any were needed."""
+        if self._made is not None:
+            await self._made.aclose()

@@ -1,6 +1,7 @@
-"""A model behind a circuit breaker: one that is down is passed over for a while.
+"""A model behind circuit breakers: what is down is passed over for a while.
 
-Circuits are kept by model, not only by provider, so that a fallback of the same provider is asked.
+A provider that cannot be reached is passed over with all its models. One that answers, if only to
+refuse, may refuse one model and serve another, so that a fallback of the same provider is asked.
 """
 
 from __future__ import annotations
@@ -29,22 +30,37 @@ class GuardedModel:
         self._model = model
         self._breakers = breakers
         self._name = name
+        self._provider = f"{name.partition('/')[0]}/"
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
-        """Answer one request, unless the provider failed too often just now."""
-        if not self._breakers.enter(self._name):
+        """Answer one request, unless the model or its provider failed too often just now."""
+        breakers = self._breakers
+        shut = breakers.enter(self._provider, self._name)
+        if shut is not None:
             raise ModelError(
-                f"{self._name} failed several times in a row and is not asked again for up to "
-                f"{COOL_DOWN:.0f} s.",
+                f"{shut.rstrip('/')} failed several times in a row and is not asked again for up "
+                f"to {COOL_DOWN:.0f} s.",
                 kind="unavailable",
                 provider=self._name,
                 retry_after=math.inf,  # another model, if there is one, takes over at once
             )
+        heard = False
         try:
             async with aclosing(self._model.stream(request)) as parts:  # type: ignore[type-var]
                 async for part in parts:
+                    heard = True
                     yield part
         except ModelError as error:
-            self._breakers.failed(self._name, error)
+            if heard or _answered(error):
+                breakers.succeeded(self._provider)
+            else:
+                breakers.failed(self._provider, error)
+            breakers.failed(self._name, error)
             raise
-        self._breakers.succeeded(self._name)
+        breakers.succeeded(self._provider)
+        breakers.succeeded(self._name)
+
+
+def _answered(error: ModelError) -> bool:
+    """Whether there was an answer, of whatever kind."""
+    return error.status is not None or error.kind not in ("unavailable", "timeout")

@@ -18,7 +18,7 @@ from bridle.app.builtin import check_absent
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.crew import crew_of
 from bridle.app.furnish import Furnisher, Stock, compiled_policy
-from bridle.app.given import checks_in, classifier_from, default_model, lazy_registry
+from bridle.app.given import LazyRegistry, checks_in, classifier_from, default_model
 from bridle.app.heartbeats import Heartbeats, check_heartbeats
 from bridle.app.hooks import open_hooks, tell_shutdown
 from bridle.app.locks import ThreadLocks
@@ -38,6 +38,7 @@ from bridle.journal.bus import Bus
 from bridle.journal.recorder import Journal
 from bridle.models.breaker import Breakers
 from bridle.models.packs import Tuning, tune
+from bridle.models.registry import ModelRegistry
 from bridle.models.retry import next_delay
 from bridle.ports.clock import Clock, SystemClock
 from bridle.ports.ids import random_ids
@@ -90,7 +91,7 @@ class Harness:
         hooks: Sequence[Hook | Bound] = (),
         disable_builtin_tools: Sequence[str] = (),
         search_url: str | None = None,
-        resolve_model: ResolveModel | None = None,
+        resolve_model: ResolveModel | ModelRegistry | None = None,
         model_auth: Callable[[str], Any] | None = None,
         model_use_counts: UseCounts | None = None,
         tool_category: Callable[[str], str | None] | None = None,
@@ -122,7 +123,9 @@ class Harness:
             disabled=tuple(disable_builtin_tools),
         )
         policy = compiled_policy(permissions, None)
-        registry = lazy_registry(lambda: nullcontext(self.store))
+        given = resolve_model if isinstance(resolve_model, ModelRegistry) else None
+        own = None if isinstance(resolve_model, ModelRegistry) else resolve_model
+        registry = self._registry = LazyRegistry(lambda: nullcontext(self.store), given)
         clock = self._ports.clock or SystemClock()
         known = configured(secrets, os.environ)
         redactor = hiding(known, redact, os.environ)
@@ -130,10 +133,10 @@ class Harness:
         hooked = partial(open_hooks, hooks, clock=clock, redactor=redactor) if hooks else None
         self._blueprint = Blueprint(
             modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
-            resolve_model=resolve_model or (lambda name: registry().resolve(name)),
+            resolve_model=own or (lambda name: registry().resolve(name)),
             registry=registry,
-            own_resolver=resolve_model is not None,
-            default_model=default_model(registry, custom=resolve_model is not None),
+            own_resolver=own is not None,
+            default_model=default_model(registry, custom=own is not None),
             model=model,
             fallbacks=tuple(fallbacks),
             tools=tools,
@@ -156,7 +159,7 @@ class Harness:
             session_of=self._sessions.of,
             secrets=known,
             redactor=redactor,
-            classifier=classifier_from(classifier, resolve_model, registry),
+            classifier=classifier_from(classifier, own, registry),
         )
         self._blueprint.check_models()
         self._workspaces = Workspaces(
@@ -264,6 +267,7 @@ class Harness:
         await self._let_go()
         self._engine = None
         self._sessions.clear()
+        await self._registry.aclose()
         if self._close is not None:
             await self._close()
 

@@ -64,6 +64,13 @@ async def tell_shutdown(
     """Tell hooks that the harness closes; what came of it is in the last thread that was used."""
     if hooks is None:
         return
+    try:
+        await _tell_shutdown(hooks, journal, sessions)
+    finally:
+        await hooks.executors.http.aclose()
+
+
+async def _tell_shutdown(hooks: HookSet, journal: Journal, sessions: Sequence[Session]) -> None:
     bound = hooks.of("system:shutdown")
     attached = [session for session in sessions if session.is_attached]
     if not bound or not attached:
@@ -76,4 +83,3 @@ async def tell_shutdown(
         if all(condition.holds(data) for condition in hook.conditions):
             ran, _ = await hooks.ask(hook, scope, data, moment="shutdown")
             await journal.append(scope.thread_id, ran)
-    await hooks.executors.http.aclose()

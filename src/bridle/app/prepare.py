@@ -88,7 +88,6 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         kind = self._kind(state)
         agent = mode.agent_for(blueprint.context(state, mode, values))
         model_id, model = await self._model(state, wanted, kind, mode, agent)
-        self._check_price(model)
         if wanted.send is not None:
             self.breakers.user_turn()
         tuning = blueprint.tuning(model_id)
@@ -103,11 +102,13 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         head = await self._head(state, wanted, kind, agent, tools, tuning)
         policy = await self._policy(state, wanted, surface.scope)
         limits = _limits(blueprint.limits, agent.limits, tuning)
+        _check_price(model, limits)
         hooks = self._hooks(state, mode.id, model_id)
         return RunSetup(
             model_id=model_id,
             model=GuardedModel(fitted(model, tuning), self.breakers, name=model_id),
             count=lambda text: _count(text, model_id),
+            tool_calls=tuning.tool_call_format,
             fallbacks=blueprint.fallbacks,
             head=head,
             policy=policy,
@@ -269,12 +270,16 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         chosen = state.models.get(then.id) or then.model or then.agent_model
         return then.id, chosen or self.blueprint.model
 
-    def _check_price(self, model: Model) -> None:
-        if self.blueprint.limits.max_usd is not None and model.price is None:
-            raise ConfigError(
-                f"The price of {model.id} is not known, so max_usd cannot be kept. "
-                "Give a price for it, or use max_tokens."
-            )
+
+def _check_price(model: Model, limits: Limits) -> None:
+    if limits.max_usd is None or model.price is not None:
+        return
+    provider, _, name = model.id.partition("/")
+    raise ConfigError(
+        f"The price of {model.id} is not known, so max_usd cannot be kept. Use max_tokens, or give "
+        f"USD per million tokens: model_policy.providers.{provider}.models.{name}.price: "
+        "{input: …, output: …}"
+    )
 
 
 def _context_values(wanted: Wanted) -> Mapping[str, Any]:

@@ -31,7 +31,10 @@ class Pending(Fixed, frozen=True, kw_only=True):
 
 
 class RunResult(Fixed, Generic[Out], frozen=True, kw_only=True):
-    """How a run ended, or `reason == "awaiting"` while it is parked."""
+    """How a run ended, or `reason == "awaiting"` while it is parked.
+
+    Without `cost_known` the price of its model is not known, and `cost_usd` does not count it.
+    """
 
     run_id: str
     thread_id: str
@@ -45,6 +48,7 @@ class RunResult(Fixed, Generic[Out], frozen=True, kw_only=True):
     tool_calls: int
     pending: tuple[Pending, ...]
     error: Failure | None
+    cost_known: bool = True
 
     def raise_for_error(self) -> RunResult[Out]:
         """Raise when the run ended with an error; else return the result."""
@@ -65,6 +69,7 @@ def result_of(summary: RunSummary, pending: list[PendingRow], output: Any = None
         verdict=summary.verdict,
         usage=summary.usage,
         cost_usd=summary.cost_usd,
+        cost_known=summary.cost_known,
         steps=summary.steps,
         tool_calls=summary.tool_calls,
         pending=tuple(pending_of(row) for row in pending) if summary.reason is None else (),

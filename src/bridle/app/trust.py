@@ -30,13 +30,15 @@ Confirm = Callable[[str], bool]
 class Claim(Fact, frozen=True, kw_only=True):
     """One thing of a project that needs trust: `text` says what it does, `files` what it names.
 
-    Whatever brings code (hooks now; servers and skills when they exist) states it as claims.
+    Whatever brings code (hooks now; servers and skills when they exist) states it as claims. A
+    `mild` one is told until it is trusted, and stops nothing.
     """
 
     kind: str
     name: str
     text: str
     files: dict[str, str] = msgspec.field(default_factory=dict)
+    mild: bool = False
 
     @property
     def key(self) -> str:
@@ -102,15 +104,20 @@ def forget(root: Path) -> bool:
 
 def require_trust(
     root: Path, claims: Sequence[Claim], *, given: bool, confirm: Confirm | None
-) -> None:
-    """Go on only with what is trusted; `given` trusts it now, `confirm` asks somebody."""
+) -> tuple[str, ...]:
+    """Go on only with what is trusted; `given` trusts it now, `confirm` asks somebody.
+
+    Returns what is used without anybody having trusted it, to be told.
+    """
     open_claims = doubted(root, claims)
     if not open_claims:
-        return
+        return ()
+    if not given and all(claim.mild for claim in open_claims):
+        return tuple(f"{claim.name} {claim.text} (not trusted)" for claim in open_claims)
     told = describe(root, open_claims)
     if given or (confirm is not None and confirm(told)):
         trust(root, claims)
-        return
+        return ()
     raise TrustRefused(
         f"This project is not trusted yet:\n{told}\nRead it, then run again with --trust, or: "
         "bridle config trust add"

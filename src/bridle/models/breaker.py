@@ -1,4 +1,6 @@
-"""A circuit breaker per provider: stop asking one that is down, then try it with one request."""
+"""Circuit breakers, one per provider and one per model: stop asking what is down, then try it
+with one request.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _COUNTED = frozenset({"unavailable", "timeout", "cut", "protocol", "rate_limit"}
 
 
 class Circuit(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of one provider's health; every change gives a new value.
+    """What is known of the health of a provider or a model; every change gives a new value.
 
     Failures in a row open it. After the cool-down, or when the user asks again, one request may
     try: its success closes the circuit, its failure opens it anew.
@@ -73,36 +75,38 @@ class Circuit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Breakers:
-    """The circuits of all providers, by name, with the clock they are read by."""
+    """The circuits of providers and models, by name, with the clock they are read by."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._circuits: dict[str, Circuit] = {}
 
-    def state(self, provider: str) -> CircuitState:
-        """How a provider stands."""
-        return self._get(provider).state(self._now())
+    def state(self, name: str) -> CircuitState:
+        """How one stands."""
+        return self._get(name).state(self._now())
 
-    def enter(self, provider: str) -> bool:
-        """Ask to make a request; False when the provider should be passed over."""
-        now, circuit = self._now(), self._get(provider)
-        if not circuit.allows(now):
-            return False
-        self._circuits[provider] = circuit.started(now)
-        return True
+    def enter(self, *names: str) -> str | None:
+        """Ask to make a request that all these circuits must allow; the first that does not."""
+        now = self._now()
+        for name in names:
+            if not self._get(name).allows(now):
+                return name
+        for name in names:
+            self._circuits[name] = self._get(name).started(now)
+        return None
 
-    def succeeded(self, provider: str) -> None:
+    def succeeded(self, name: str) -> None:
         """Report an answer."""
-        self._circuits[provider] = self._get(provider).succeeded()
+        self._circuits[name] = self._get(name).succeeded()
 
-    def failed(self, provider: str, error: ModelError) -> None:
+    def failed(self, name: str, error: ModelError) -> None:
         """Report a failure."""
-        self._circuits[provider] = self._get(provider).failed(error, self._now())
+        self._circuits[name] = self._get(name).failed(error, self._now())
 
     def user_turn(self) -> None:
         """The user sent something: every open circuit may be tried."""
         now = self._now()
         self._circuits = {name: c.nudged(now) for name, c in self._circuits.items()}
 
-    def _get(self, provider: str) -> Circuit:
-        return self._circuits.get(provider, Circuit())
+    def _get(self, name: str) -> Circuit:
+        return self._circuits.get(name, Circuit())

@@ -10,9 +10,9 @@ import msgspec
 from bridle.errors import ModelError
 from bridle.models import prices
 from bridle.models.choose import default_of
-from bridle.models.registry import FREE
+from bridle.models.endpoints import RESERVED
 from bridle.ports.model import ModelRequest, ModelSettings
-from bridle.types.ledger import Price
+from bridle.types.ledger import FREE, Price
 from bridle.types.messages import user_message
 
 if TYPE_CHECKING:
@@ -78,10 +78,7 @@ async def auth_status(
     rows = []
     for name in registry.endpoints.names():
         endpoint = registry.endpoints.of(name)
-        checker = checkers if callable(checkers) else (checkers or {}).get(name)
-        answer = checker(name) if checker is not None else None
-        if inspect.isawaitable(answer):
-            answer = await answer
+        answer = await _checked(checkers, name)
         rows.append(
             AuthRow(
                 provider=name,
@@ -94,6 +91,30 @@ async def auth_status(
             )
         )
     return rows
+
+
+async def keyless_status(
+    provider: str, checkers: Checker | Mapping[str, Checker] | None = None
+) -> AuthRow | None:
+    """The same of a provider that has no server: one that needs no key, or that a checker knows."""
+    answer = await _checked(checkers, provider)
+    if answer is None and provider not in RESERVED:
+        return None
+    return AuthRow(
+        provider=provider,
+        title=provider,
+        ok=answer is not False,
+        key_from="checker" if answer else None,
+        base_url="",
+        hint="no key is needed" if answer is None else "the checker of this program decides",
+    )
+
+
+async def _checked(checkers: Checker | Mapping[str, Checker] | None, provider: str) -> bool | None:
+    """What the user's checker says of a provider; None leaves it to the key."""
+    checker = checkers if callable(checkers) else (checkers or {}).get(provider)
+    answer = checker(provider) if checker is not None else None
+    return await answer if inspect.isawaitable(answer) else answer
 
 
 async def try_key(registry: ModelRegistry, provider: str, model: str | None = None) -> Tried:

@@ -10,7 +10,7 @@ from bridle.models import prices
 from bridle.models.build import Plan, build
 from bridle.models.catalog import LONG_TAIL, PROVIDERS
 from bridle.models.endpoints import Endpoint, Endpoints, ProviderConfig
-from bridle.types.ledger import Price
+from bridle.types.ledger import FREE, Price
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Source = Callable[[str], Model]
     """Makes the models of one prefix; it is given what follows the slash."""
-
-FREE = Price()
 
 
 class ModelRegistry:

@@ -14,6 +14,7 @@ import msgspec
 from bridle.errors import ConfigError, suggest
 from bridle.models.script import Call, Cut, Element, Report, Say, Stall, Think, fails, play
 from bridle.ports.clock import SystemClock
+from bridle.types.ledger import FREE, Price
 from bridle.types.messages import StopReason
 from bridle.types.usage import Usage
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from bridle.ports.clock import Clock
     from bridle.ports.model import ModelRequest, StreamPart
-    from bridle.types.ledger import Price
 
 
 class FileCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,7 +58,7 @@ class ScriptFile:
     """The model `scripted/FILE`. It keeps no state: step n of any run gets the n-th item.
 
     Raises `ConfigError` when the file cannot be read or is not a script; past the end a request
-    fails with `ModelError(kind="script_ended")`.
+    fails with `ModelError(kind="script_ended")`. It costs nothing unless a price is given.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class ScriptFile:
         path: str | Path,
         *,
         id: str | None = None,
-        price: Price | None = None,
+        price: Price | None = FREE,
         context_window: int | None = None,
         clock: Clock | None = None,
     ) -> None:

@@ -23,13 +23,13 @@ from bridle.models.script import (
     uses,
 )
 from bridle.ports.clock import SystemClock
+from bridle.types.ledger import FREE, Price
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
     from bridle.ports.clock import Clock
     from bridle.ports.model import ModelRequest, StreamPart
-    from bridle.types.ledger import Price
     from bridle.types.usage import Usage
 
 __all__ = [
@@ -52,7 +52,8 @@ class ScriptedModel:
     """Plays its items one per request, in order, and keeps the requests it was sent.
 
     Past the end of the queue a request fails with `ModelError(kind="script_ended")`. `usage`, when
-    given, is what every answer reports; else it is the item's own or an estimate by length.
+    given, is what every answer reports; else it is the item's own or an estimate by length. It
+    costs nothing unless a `price` is given; None stands for a price that nobody knows.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class ScriptedModel:
         items: Iterable[Item] = (),
         *,
         id: str = "scripted/queue",
-        price: Price | None = None,
+        price: Price | None = FREE,
         context_window: int | None = None,
         usage: Usage | None = None,
         clock: Clock | None = None,

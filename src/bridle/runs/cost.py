@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 class Spent(Fact, frozen=True, kw_only=True):
-    """What one run used of one model; `estimated` requests are those the provider did not count."""
+    """What one run used of one model.
+
+    `estimated` requests are those that the provider did not count; the price of `unpriced` ones is
+    not known, and they are not in the cost.
+    """
 
     run_id: str
     parent_run_id: str | None
@@ -25,6 +29,7 @@ class Spent(Fact, frozen=True, kw_only=True):
     model: str
     requests: int
     estimated: int
+    unpriced: int
     usage: Usage
     cost_usd: float
 
@@ -33,6 +38,8 @@ class Total(Fact, frozen=True, kw_only=True):
     """The sum over runs, or over the requests to one model."""
 
     requests: int = 0
+    estimated: int = 0
+    unpriced: int = 0
     usage: Usage = Usage()
     cost_usd: float = 0.0
 
@@ -40,6 +47,8 @@ class Total(Fact, frozen=True, kw_only=True):
         """Add one more."""
         return Total(
             requests=self.requests + spent.requests,
+            estimated=self.estimated + spent.estimated,
+            unpriced=self.unpriced + spent.unpriced,
             usage=self.usage + spent.usage,
             cost_usd=self.cost_usd + spent.cost_usd,
         )
@@ -74,14 +83,16 @@ def _collect(whole: Family, parent: str | None, depth: int, rows: list[Spent]) -
 
 def _spent(whole: Family, parent: str | None, depth: int) -> list[Spent]:
     """A request's usage is its model's: that of the message that began last."""
-    model = "?"
+    model, priced, at_first = "?", True, True
     found: dict[str, Spent] = {}
     for event in whole.events:
         match event:
             case ev.RunStarted():
                 model = event.model_id or model
+                priced = at_first = event.price is not None
             case ev.MessageStarted(request=request) if request is not None:
                 model = request.model
+                priced = at_first or request.price is not None
             case ev.UsageUpdated():
                 before = found.get(model) or Spent(
                     run_id=whole.run_id,
@@ -90,6 +101,7 @@ def _spent(whole: Family, parent: str | None, depth: int) -> list[Spent]:
                     model=model,
                     requests=0,
                     estimated=0,
+                    unpriced=0,
                     usage=Usage(),
                     cost_usd=0.0,
                 )
@@ -97,6 +109,7 @@ def _spent(whole: Family, parent: str | None, depth: int) -> list[Spent]:
                     before,
                     requests=before.requests + 1,
                     estimated=before.estimated + event.estimated,
+                    unpriced=before.unpriced + (not priced),
                     usage=before.usage + event.usage,
                     cost_usd=before.cost_usd + event.cost_usd,
                 )

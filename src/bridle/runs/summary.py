@@ -29,6 +29,7 @@ class RunSummary(Fixed, frozen=True):
     verdict: RunVerdict | None = None
     usage: Usage = msgspec.field(default_factory=Usage)
     cost_usd: float = 0.0
+    cost_known: bool = True
     steps: int = 0
     tool_calls: int = 0
     paused: bool = False
@@ -59,6 +60,7 @@ def summary_of(run: RunState) -> RunSummary:
         verdict=ended.verdict if ended is not None else None,
         usage=run.usage,
         cost_usd=run.cost_usd,
+        cost_known=run.start.price is not None or not run.usage.total_tokens,
         steps=run.steps,
         tool_calls=run.tool_calls,
         paused=run.paused and ended is None,

@@ -76,6 +76,10 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
+FREE = Price()
+"""What local and scripted models cost; None is a price that nobody knows."""
+
+
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """What a request may use at worst: its counted input and the output limit it wants."""
 

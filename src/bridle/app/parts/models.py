@@ -8,7 +8,7 @@ import msgspec
 
 from bridle.app.parts.modes import model_for
 from bridle.errors import ConfigError, suggest
-from bridle.models.listing import AuthRow, ModelRow, auth_status, available
+from bridle.models.listing import AuthRow, ModelRow, auth_status, available, keyless_status
 from bridle.types.ops import SwitchModel
 
 if TYPE_CHECKING:
@@ -71,9 +71,16 @@ class SessionModels:
             raise ConfigError("No model is chosen.")
         provider = current.partition("/")[0]
         found = [row for row in await self._auth() if row.provider == provider]
-        if not found:
-            raise ConfigError(f"Nothing is known of the provider {provider!r}.")
-        return found[0]
+        if found:
+            return found[0]
+        checker = self._attachment.engine.blueprint.model_auth
+        keyless = await keyless_status(provider, checker)
+        if keyless is None:
+            raise ConfigError(
+                f"Nothing is known of the provider {provider!r}; give the harness a model_auth "
+                "that knows it."
+            )
+        return keyless
 
     async def _auth(self) -> list[AuthRow]:
         blueprint = self._attachment.engine.blueprint

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import msgspec
 
-from bridle.agent.setup import RequestHead, RunSetup, Wanted
+from bridle.agent.setup import NATIVE, RequestHead, RunSetup, Wanted
 from bridle.errors import LeaseLost, ModelError, RequestAbandoned, UserError
 from bridle.gate.batch import Concurrency
 from bridle.gate.decide import Decider
@@ -295,9 +295,17 @@ class TapePreparer:
             hooks=TapeHooks(self.tape),
             mode_id=wanted.mode or started.mode_id,
             count=self._count,
+            tool_calls=self._tool_calls(),
             concurrency=Concurrency(children=started.limits.max_parallel),
             stop_when=self._stopped,
         )
+
+    def _tool_calls(self) -> str:
+        """The format of the next recorded request."""
+        asked = self.tape.ahead(ev.MessageStarted, lambda e: e.request is not None)
+        if asked is None or asked.request is None or asked.request.tool_calls is msgspec.UNSET:
+            return NATIVE
+        return asked.request.tool_calls
 
     def _stopped(self, _run: RunState) -> bool:
         """Whether the recorded run was told here that it has done enough."""

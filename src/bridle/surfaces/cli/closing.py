@@ -48,10 +48,14 @@ def closing(
     how = "one step done" if rests else result.reason
     talk(
         f"{how}{f', {result.verdict}' if result.verdict else ''}: {result.steps} steps, "
-        f"{result.usage.total_tokens} tokens, {result.cost_usd:.4f} USD"
+        f"{result.usage.total_tokens} tokens, {result.cost_usd:.4f} USD{_unpriced(result, model)}"
     )
     if result.pending or rests:
         talk(f"{'go on with' if rests else 'then'}: bridle run --continue")
+
+
+def _unpriced(result: RunResult[Any], model: str | None) -> str:
+    return "" if result.cost_known else f" (the price of {model or 'the model'} is not known)"
 
 
 def _title(pending: Pending) -> str:

@@ -16,7 +16,6 @@ from bridle.surfaces.cli.output import json_line, table
 
 if TYPE_CHECKING:
     from bridle.runs.cost import Spent, Total
-    from bridle.types.usage import Usage
 
 
 @click.command(epilog="Example: bridle cost last")
@@ -29,29 +28,30 @@ if TYPE_CHECKING:
 def command(run: str | None, limit: int, as_json: bool, store: str | None) -> None:
     """Add up tokens and money of RUN, or of the newest runs, by run and by model.
 
-    The runs of subagents stand below the run that started them and count in the totals.
+    The runs of subagents stand below the run that started them and count in the totals. Requests
+    that the provider did not count, and those whose price is not known, are marked.
     """
     found = anyio.run(_costs, store, run, limit)
     if as_json:
         json_line([msgspec.to_builtins(found)])
         return
-    rows = [
-        ("  " * row.depth + row.run_id, row.model, *_numbers(row.requests, row.usage, row.cost_usd))
-        for row in found.runs
-    ]
+    rows = [("  " * row.depth + row.run_id, row.model, *_numbers(row)) for row in found.runs]
     if len(found.models) > 1:
-        rows += [("all", model, *_total(total)) for model, total in found.models.items()]
-    rows.append(("total", "", *_total(found.total)))
+        rows += [("all", model, *_numbers(total)) for model, total in found.models.items()]
+    rows.append(("total", "", *_numbers(found.total)))
     table(("RUN", "MODEL", "REQUESTS", "INPUT", "CACHED", "OUTPUT", "USD"), rows)
 
 
-def _total(total: Total | Spent) -> tuple[str, ...]:
-    return _numbers(total.requests, total.usage, total.cost_usd)
-
-
-def _numbers(requests: int, usage: Usage, usd: float) -> tuple[str, ...]:
-    counted = (requests, usage.input_tokens, usage.cached_tokens, usage.output_tokens)
-    return (*map(str, counted), f"{usd:.4f}")
+def _numbers(spent: Total | Spent) -> tuple[str, ...]:
+    usage = spent.usage
+    counted = (spent.requests, usage.input_tokens, usage.cached_tokens, usage.output_tokens)
+    marks = [
+        f"{count} {what}"
+        for count, what in ((spent.estimated, "estimated"), (spent.unpriced, "of unknown price"))
+        if count
+    ]
+    told = f" ({', '.join(marks)})" if marks else ""
+    return (*map(str, counted), f"{spent.cost_usd:.4f}{told}")
 
 
 async def _costs(url: str | None, name: str | None, limit: int) -> Costs:
