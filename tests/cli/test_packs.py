@@ -58,8 +58,20 @@ def test_a_pack_of_the_user(bridle: Bridle) -> None:
     (packs / "mine.yaml").write_text("temperature: 0.7\nprompt: minimal\nhistory: 1\n")
     first, second = sent(bridle, {"pack": "mine"})
     assert first["settings"]["temperature"] == 0.7
-    assert len(first["system"]) < len(sent(bridle, {})[0]["system"])
     assert len(second["messages"]) == 3  # never less than back to what the user said
+    assert newest(bridle) == 1
+    assert len(first["system"]) < len(sent(bridle, {})[0]["system"])
+
+
+def newest(bridle: Bridle) -> int:
+    """How many messages the first request of one more run in the thread holds."""
+    assert bridle("run", "--continue", "once more").code == 0
+    return len(bridle("events", "last", "--requests", "--json").lines[0]["request"]["messages"])
+
+
+def test_without_a_limit_the_history_is_sent_whole(bridle: Bridle) -> None:
+    sent(bridle, {})
+    assert newest(bridle) == 5
 
 
 def test_a_broken_pack_is_told(bridle: Bridle) -> None:
