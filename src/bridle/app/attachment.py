@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import msgspec
 
-from bridle.app.display import DisplayState, restored
+from bridle.app.display import DisplaySnapshot, DisplayState, restored
 from bridle.app.view import SessionView
 from bridle.errors import ConfigError, ThreadInUse
 from bridle.types.base import Fixed
@@ -101,13 +101,14 @@ class Attachment:
         """Hold another thread from now on; a host's lock that refuses it changes nothing."""
         if thread.id != self.thread_id:
             await self.engine.locks.acquire(thread.id)
-            await self.leave()
+            await self._leave()
         else:
             self._detach()
         try:
             await self._hold(thread)
         except BaseException:
             self._detach()
+            self._show_nothing()
             with anyio.CancelScope(shield=True):
                 await self.engine.locks.release(thread.id)
             raise
@@ -139,12 +140,20 @@ class Attachment:
             listener(created)
 
     async def leave(self) -> None:
-        """Hold no thread."""
+        """Hold no thread, and show none."""
+        await self._leave()
+        self._show_nothing()
+
+    async def _leave(self) -> None:
         left = self.thread_id
         self._detach()
         self._tell_moved()
         if left is not None:
             await self.engine.locks.release(left)
+
+    def _show_nothing(self) -> None:
+        self.view.load([])
+        self.display.reset(DisplaySnapshot())
 
     def _detach(self) -> None:
         if self._unsubscribe is not None:

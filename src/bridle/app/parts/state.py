@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import msgspec
 
-from bridle.errors import HeadMoved, UserError
-from bridle.ports.store import Append, Batch
+from bridle.errors import UserError
 from bridle.types.events import StateChanged
 
 if TYPE_CHECKING:
     from bridle.app.attachment import Attachment
     from bridle.app.json_schema import JsonSchema
+    from bridle.journal.state import ThreadState
 
 
 class StateShape:
@@ -109,7 +109,7 @@ class SessionState:
 
     def get(self) -> Any:
         """A snapshot of the state."""
-        return self._shape.build(self._values())
+        return self._shape.build(self._values(self._attachment.state))
 
     async def set(self, **updates: Any) -> None:
         """Change some fields."""
@@ -130,23 +130,15 @@ class SessionState:
         return self.get()
 
     async def _change(self, function: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        async with self._lock:
-            while True:
-                journal = self._attachment.journal
-                state = await journal.fold(self._attachment.thread.id)
-                before = self._values()
-                after = self._shape.check(function(dict(before)))
-                changed = tuple(key for key in after if before.get(key) != after[key])
-                if not changed:
-                    return
-                event = StateChanged(state=after, changed_keys=changed)
-                append = Append(thread_id=state.id, events=(event,), expect=state.seq)
-                try:
-                    await journal.write(Batch(appends=(append,)))
-                except HeadMoved:
-                    continue
-                return
+        def change(state: ThreadState) -> StateChanged | None:
+            before = self._values(state)
+            after = self._shape.check(function(dict(before)))
+            changed = tuple(key for key in after if before.get(key) != after[key])
+            return StateChanged(state=after, changed_keys=changed) if changed else None
 
-    def _values(self) -> dict[str, Any]:
-        kept = self._attachment.state.values
+        async with self._lock:
+            await self._attachment.journal.change(self._attachment.thread.id, change)
+
+    def _values(self, state: ThreadState) -> dict[str, Any]:
+        kept = state.values
         return dict(self._shape.initial if kept is None else {**self._shape.initial, **kept})
