@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from permissions.support import bash, policy, prefixes
+from permissions.support import bash, policy, prefixes, rule
 
 RULES = prefixes("cat", "cp", "mv", "touch", "find", "echo", "grep", "ln", "unzip", "mkdir")
 
@@ -90,6 +90,23 @@ def test_a_protected_file_is_asked_under_other_spellings(command: str) -> None:
 @pytest.mark.parametrize("command", UNNAMED)
 def test_what_is_not_known_to_stay_inside_is_asked(command: str) -> None:
     assert bash(command, policy(*RULES)).effect == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mise exec -- rm x",
+        "direnv exec . rm x",
+        "uv run --with a rm x",
+        "docker run -v .:/a image rm x",
+        "choom -n 1 -- rm x",
+        "ccache rm x",
+    ],
+)
+def test_a_denied_command_is_found_behind_the_options_of_a_runner(command: str) -> None:
+    denied = rule("bash(rm:*)", "deny")
+    assert bash(command, policy(denied, yolo=True)).effect == "deny"
+    assert bash(command, policy(yolo=True)).effect == "allow"
 
 
 @pytest.mark.parametrize("command", PLAIN)

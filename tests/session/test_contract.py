@@ -1,217 +1,139 @@
-"""The session's members are those of the contract: name, kind and parameters."""
+"""The code blocks of the contract, written as one program."""
 
 from __future__ import annotations
 
-import inspect
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from bridle import Agent, Heartbeat, Rules, Workspace, tool
-from bridle.testing import calls, says
+from bridle import (
+    Agent,
+    Harness,
+    Heartbeat,
+    Limits,
+    Mode,
+    Ports,
+    Rules,
+    RunResult,
+    Subagent,
+    ToolContext,
+    Workspace,
+    tool,
+)
+from bridle.testing import ScriptedModel, calls, says
 
-# part: {member: kind and parameters}; p property, a awaitable, s plain call, g async iterator
-MEMBERS: dict[str, dict[str, str]] = {
-    "": {
-        "send": "a content files context",
-        "start": "s content files context",
-        "wait": "a run_id",
-        "steer": "a content restart context",
-        "follow_up": "a content context",
-        "abort": "a",
-        "approve": "a id args context",
-        "decline": "a id reason context",
-        "always_allow": "a id scope context",
-        "answer": "a id answer context",
-        "answer_plan": "a id approved feedback context",
-        "resume_tool": "a id data context",
-        "set_resource": "a id",
-        "pin": "a text",
-        "is_running": "p",
-        "pending": "p",
-        "usage": "p",
-        "display": "p",
-    },
-    "events": {
-        "subscribe": "s listener",
-        "replay": "g after",
-        "subscribe_display": "s listener window max_wait",
-    },
-    "threads": {
-        "current": "p",
-        "create": "a title",
-        "switch": "a id",
-        "list": "a all_resources include_forks",
-        "rename": "a title",
-        "clone": "a source title resource_id",
-        "delete": "a id",
-        "messages": "a limit thread_id",
-        "first_user_message": "a id",
-        "settings": "p",
-    },
-    "threads.settings": {"get": "a key default", "set": "a key value"},
-    "modes": {"list": "p", "current": "p", "switch": "a id"},
-    "models": {
-        "current": "p",
-        "name": "p",
-        "selected": "p",
-        "switch": "a id scope mode",
-        "available": "a",
-        "auth_status": "a",
-    },
-    "state": {"get": "s", "set": "a updates", "update": "a function"},
-    "permissions": {
-        "rules": "p",
-        "grants": "p",
-        "set_category": "a category effect",
-        "set_tool": "a tool effect",
-        "grant_category": "a category",
-        "grant_tool": "a tool",
-        "category_of": "s tool",
-        "explain": "s tool args",
-    },
-    "tasks": {"list": "p", "restore": "a tasks"},
-    "subagents": {"model_for": "s type", "set_model": "a model type"},
-    "workspace": {
-        "get": "s",
-        "resolve": "a context",
-        "ready": "p",
-        "configured": "p",
-        "destroy": "a",
-    },
-    "checkpoints": {"list": "a", "undo": "a run_id", "restore": "a seq"},
+
+@tool(category="read", read_only=True, concurrency_safe=True)
+async def word_count(path: str, ctx: ToolContext[Any]) -> int:
+    """Count the words of a file."""
+    return len(Path(path).read_text().split())
+
+
+class MyState(msgspec.Struct):
+    level: int = 0
+
+
+PARTS = {
+    "events": "subscribe replay subscribe_display",
+    "threads": "current create switch list rename clone delete messages first_user_message "
+    "settings",
+    "modes": "list current switch",
+    "models": "current name selected switch available auth_status",
+    "state": "get set update",
+    "permissions": "rules grants set_category set_tool grant_category grant_tool category_of "
+    "explain",
+    "tasks": "list restore",
+    "subagents": "model_for set_model",
+    "workspace": "get resolve ready configured destroy",
+    "checkpoints": "list undo restore",
 }
-HARNESS: dict[str, str] = {
-    "session": "a resource_id thread_id",
-    "sessions": "p",
-    "runs": "p",
-    "heartbeats": "p",
-    "known_resource_ids": "a",
-    "run_sync": "s content",
-}
+"""Parts of a session and their members; `observations` is not here yet."""
 
 
-def shape(owner: Any, name: str) -> str:
-    """A member as the tables above write it."""
-    if isinstance(inspect.getattr_static(type(owner), name, None), property):
-        return "p"
-    member = getattr(owner, name)
-    if not inspect.isroutine(member):
-        return "p"
-    kind = "s"
-    if inspect.iscoroutinefunction(member):
-        kind = "a"
-    elif inspect.isasyncgenfunction(member):
-        kind = "g"
-    return " ".join([kind, *inspect.signature(member).parameters])
+def whole(model: ScriptedModel, **more: Any) -> Harness:
+    """The long form, every argument of it."""
+    planner: Agent[Any, Any] = Agent(instructions="plan", name="planner", tools=[word_count])
+    builder: Agent[Any, Any] = Agent(instructions="build", tools=[word_count])
+    return Harness(
+        id="my-coding-agent",
+        store="sqlite:///data.db",
+        state=MyState,
+        resource_id=None,
+        modes=[
+            Mode("plan", name="Plan", agent=planner, default=True, transitions_to="build",
+                 model="anthropic/claude-sonnet-4-5", color="#7c3aed"),
+            Mode("build", agent=lambda _ctx: builder),
+        ],
+        tools=[word_count],
+        workspace=Workspace("."),
+        subagents=[
+            Subagent("explore", name="Explore", description="looks", instructions="Look.",
+                     tools=[word_count], allowed_tools=["read_file"],
+                     allowed_workspace_tools=None, model="anthropic/claude-haiku-4-5",
+                     max_steps=50, stop_when=None, forked=False),
+        ],
+        permissions=Rules(
+            profile="balanced",
+            categories={"execute": "ask"},
+            tools={"write_file": "allow"},
+            patterns=[("bash(git status:*)", "allow")],
+            yolo=False,
+        ),
+        limits=Limits(max_steps=1000, max_usd=2.0, max_tokens=None, timeout=1800),
+        resolve_model=lambda _model_id: model,
+        disable_builtin_tools=["web_search"],
+        model_auth=lambda _provider: True,
+        model_use_counts={},
+        tool_category=lambda _name: None,
+        ports=Ports(),
+        **more,
+    )  # fmt: skip
 
 
-def part_of(owner: Any, path: str) -> Any:
-    for name in path.split(".") if path else ():
-        owner = getattr(owner, name)
-    return owner
+async def test_the_long_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("one two three")
+    model = ScriptedModel([calls("word_count", path="a.txt"), says("three words"), says("built")])
+    beats: list[object] = []
+    health = Heartbeat(
+        "health", interval=30, handler=lambda *_: beats.append(1), immediate=True, shutdown=None
+    )
+    async with whole(model, heartbeats=[health]) as harness:
+        session = await harness.session(resource_id="project-x", thread_id=None)
+        result = await session.send("Hello")
+        assert (result.text, result.reason) == ("three words", "end_turn"), result.error
+        async with session.start("Now build") as run:
+            names = [event.type async for event in run.events()]
+        assert (names[0], names[-1]) == ("agent_start", "agent_end")
+        assert run.result.text == "built"
+        assert (await session.wait(run.id)).run_id == run.id
+        for part, members in PARTS.items():
+            for member in members.split():
+                assert getattr(session, part) is not None
+                assert hasattr(getattr(session, part), member), f"{part}.{member}"
+        assert isinstance(session.events.replay(after=0), AsyncIterator)
+        assert harness.sessions == (session,)
+        assert await harness.known_resource_ids() == ["project-x"]
+        assert beats
+    assert (tmp_path / "data.db").exists()
 
 
-@pytest.mark.parametrize("part", MEMBERS)
-async def test_every_member_has_its_kind_and_its_parameters(opened, tmp_path, part):
-    async with opened(workspace=Workspace(str(tmp_path))) as harness:
-        owner = part_of(await harness.session(), part)
-        for name, expected in MEMBERS[part].items():
-            found = shape(owner, name)
-            assert found.split()[0] == expected.split()[0], f"{part}.{name}: {found}"
-            missing = set(expected.split()[1:]) - set(found.split()[1:])
-            assert not missing, f"{part}.{name} lacks {missing}"
-
-
-async def test_the_harness_has_its_members_and_its_heartbeats(opened):
-    async with opened() as harness:
-        for name, expected in HARNESS.items():
-            found = shape(harness, name)
-            assert found.split()[0] == expected.split()[0], f"{name}: {found}"
-            assert set(expected.split()) <= set(found.split()), f"{name}: {found}"
-        assert shape(harness.heartbeats, "register").startswith("s ")
-        assert shape(harness.heartbeats, "remove") == "a id"
-        assert shape(harness.heartbeats, "stop") == "a"
-        harness.heartbeats.register(Heartbeat("one", interval=60, handler=lambda: None))
-        await harness.heartbeats.remove("one")
-
-
-async def test_what_is_not_there_yet_says_so(opened):
-    async with opened() as harness:
-        session = await harness.session()
-        with pytest.raises(AttributeError, match=r"session\.observations is not available yet"):
-            _ = session.observations
-
-
-@tool
-async def act(name: str = "") -> str:
-    """Act."""
-    return f"did {name}"
-
-
-ORDERED = {
-    "agent_start",
-    "agent_paused",
-    "agent_resumed",
-    "agent_end",
-    "message_start",
-    "message_update",
-    "message_end",
-    "usage_update",
-    "tool_start",
-    "permission_decided",
-    "tool_approval_required",
-    "tool_approval_answered",
-    "tool_end",
-}
-
-
-def told(events: list[Any]) -> list[str]:
-    """The events that the order of a run is about; deltas in a row count once."""
-    names: list[str] = []
-    for event in events:
-        name = event.type
-        if name not in ORDERED or (name == "message_update" and names[-1:] == [name]):
-            continue
-        names.append(name)
-    return names
-
-
-STEP = ["message_start", "message_update", "message_end", "usage_update"]
-
-
-async def test_order_of_a_run(opened, model):
-    model.plays([says("I act."), calls("act", name="it")], says("Done, all of it."))
-    rules = Rules(tools={"act": "allow"})
-    async with opened(agent=Agent("You help.", tools=[act]), permissions=rules) as harness:
-        session = await harness.session()
-        events: list[Any] = []
-        session.events.subscribe(events.append)
-        await session.send("go")
-    call = ["tool_start", "permission_decided", "tool_end"]
-    user = ["message_start", "message_end"]
-    assert told(events) == ["agent_start", *user, *STEP, *call, *STEP, "agent_end"]
-    updates = [event for event in events if event.type == "message_update"]
-    assert "".join(event.delta for event in updates) == "I act.Done, all of it."
-    assert {event.seq for event in updates} == {None}
-    durable = [event.seq for event in events if event.seq is not None]
-    assert durable == list(range(durable[0], durable[0] + len(durable)))
-
-
-async def test_order_of_a_run_that_asks(opened, model):
-    model.plays(calls("act", name="it"), says("Done."))
-    async with opened(agent=Agent("You help.", tools=[act])) as harness:
-        session = await harness.session()
-        events: list[Any] = []
-        session.events.subscribe(events.append)
-        result = await session.send("go")
-        await session.wait(await session.approve(result.pending[0].id))
-    asks = ["tool_start", "permission_decided", "tool_approval_required", "agent_paused"]
-    goes_on = ["tool_approval_answered", "agent_resumed", "tool_end"]
-    first = [name for name in STEP if name != "message_update"]  # it only calls
-    user = ["message_start", "message_end"]
-    assert told(events) == ["agent_start", *user, *first, *asks, *goes_on, *STEP, "agent_end"]
-    asked = next(event for event in events if event.type == "tool_approval_required")
-    assert (asked.tool, asked.args) == ("act", {"name": "it"})
-    assert asked.approval_id == result.pending[0].id
-    assert asked.card["tool"] == "act"
+def test_the_short_form_without_a_network() -> None:
+    model = ScriptedModel(
+        [[calls("word_count", path="a"), calls("word_count", path="b")], says("both")]
+    )
+    harness = Harness(
+        id="t",
+        store="memory:",
+        agent=Agent(instructions="…", tools=[word_count]),
+        permissions=Rules(tools={"word_count": "allow"}),
+        resolve_model=lambda _model_id: model,
+    )
+    result = harness.run_sync("count")
+    assert (result.text, result.steps, len(model.requests)) == ("both", 2, 2)
+    assert Agent[int, str]
+    assert ToolContext[int]
+    assert RunResult[str]

@@ -106,7 +106,12 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         hooks = self._hooks(state, mode.id, model_id)
         return RunSetup(
             model_id=model_id,
-            model=GuardedModel(fitted(model, tuning), self.breakers, name=model_id),
+            model=GuardedModel(
+                fitted(model, tuning),
+                self.breakers,
+                name=model_id,
+                context_window=tuning.context_window,
+            ),
             count=lambda text: _count(text, model_id),
             tool_calls=tuning.tool_call_format,
             fallbacks=blueprint.fallbacks,
