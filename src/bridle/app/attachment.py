@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bridle.ports.clock import Clock
     from bridle.ports.ids import NewId
     from bridle.types.ops import Op
-    from bridle.types.threads import Thread
+    from bridle.types.threads import Lease, Thread
     from bridle.workers.dispatcher import Dispatcher
 
 
@@ -175,10 +175,15 @@ class Attachment:
         """Put an op into the thread's inbox."""
         await self.journal.admit(self.thread.id, op, input_id=self.engine.new_id("in"))
 
-    async def admit_alone(self, op: Op) -> None:
-        """Put an op into the inbox, unless another process works on the thread."""
+    async def held_elsewhere(self) -> Lease | None:
+        """The lease of another process or harness that works on the thread, if one does."""
         lease = await self.journal.store.lease(self.thread.id)
-        if lease is not None and lease.owner != self.engine.dispatcher.drain.owner:
+        return None if lease is None or self.engine.dispatcher.drain.holds(lease) else lease
+
+    async def admit_alone(self, op: Op) -> None:
+        """Put an op into the inbox, unless somebody else works on the thread."""
+        lease = await self.held_elsewhere()
+        if lease is not None:
             raise ThreadInUse(self.thread.id, str(lease.owner), lease.since)
         await self.admit(op)
 

@@ -49,7 +49,7 @@ class StateShape:
                 f"The state class {self.kind.__name__} cannot be built without arguments: {error}. "
                 "Give every field a default, or give an instance."
             ) from error
-        self.initial = _plain(value)
+        self.initial = dict(_plain(value))
         self.check(self.initial)
 
     def check(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,8 +65,8 @@ class StateShape:
             raise UserError(suggest(min(unknown), self.initial, what="state field"))
         try:
             if hasattr(self.kind, "model_validate"):
-                return _plain(self.kind.model_validate(dict(values)))
-            return _plain(msgspec.convert(dict(values), self.kind))
+                return dict(_plain(self.kind.model_validate(dict(values))))
+            return dict(_plain(msgspec.convert(dict(values), self.kind)))
         except (msgspec.ValidationError, ValueError) as error:
             raise UserError(f"The state would not be valid: {error}") from error
 
@@ -88,12 +88,10 @@ def _supported(kind: type) -> bool:
     )
 
 
-def _plain(value: Any) -> dict[str, Any]:
+def _plain(value: Any) -> Any:
     if hasattr(value, "model_dump"):
-        dumped: dict[str, Any] = value.model_dump(mode="json")
-        return dumped
-    plain: dict[str, Any] = msgspec.to_builtins(value)
-    return plain
+        return value.model_dump(mode="json")
+    return msgspec.to_builtins(value)
 
 
 class SessionState:
@@ -124,6 +122,11 @@ class SessionState:
         def apply(values: dict[str, Any]) -> dict[str, Any]:
             returned = function(self._shape.build(values))
             changes = returned if isinstance(returned, Mapping) else _plain(returned)
+            if not isinstance(changes, Mapping):
+                raise UserError(
+                    f"The function given to state.update returned {returned!r}; return the new "
+                    "state, or a mapping with the fields to change."
+                )
             return {**values, **changes}
 
         await self._change(apply)
