@@ -22,6 +22,7 @@ NAMES: tuple[tuple[str, ...], ...] = (("AGENTS.md",), ("CLAUDE.md", "CLAUDE.loca
 MAX_CHARACTERS = 32_000
 MAX_DEPTH = 5
 _IMPORT = lazy(r"^@(\S+)\s*$", re.MULTILINE)
+_MENTION = lazy(r"```.*?(?:```|\Z)|`[^`\n]*`|(?<=[ \t(])@([^\s`()]+)", re.DOTALL)
 
 
 class Loaded(Fixed, frozen=True):
@@ -50,7 +51,20 @@ class _Reading(Moving):
             self.notices.append(f"{name} was not loaded: {error}")
             return None
         self.files.append(name)
-        return _IMPORT.sub(lambda match: self._import(match, real, depth), text)
+        mentions = list(_MENTION.finditer(text))
+        text = _IMPORT.sub(lambda match: self._import(match, real, depth), text)
+        return "\n\n".join([text, *self._mentioned(mentions, real, depth)])
+
+    def _mentioned(
+        self, mentions: Iterable[re.Match[str]], importer: Path, depth: int
+    ) -> Iterable[str]:
+        """Files named within a line come after the text; one in code is only named."""
+        for match in mentions:
+            target = importer.parent / (match.group(1) or "").rstrip(".,;:!?")
+            if depth >= MAX_DEPTH or not target.is_file() or self.name(target) in self.files:
+                continue
+            if (text := self.read(target, depth + 1)) is not None:
+                yield f"# {self.name(target)}\n{text.strip()}"
 
     def _import(self, match: re.Match[str], importer: Path, depth: int) -> str:
         target = importer.parent / match.group(1)
@@ -84,13 +98,24 @@ def load_instructions(
             text = reading.read(path)
             if text is not None and text.strip():
                 texts.append(f"# {reading.name(path)}\n{text.strip()}")
-    whole = "\n\n".join(texts)
-    if len(whole) > limit:
+    size = sum(map(len, texts))
+    if size > limit:
         reading.notices.append(
-            f"the instruction files have {len(whole)} characters; the first {limit} were loaded"
+            f"the instruction files have {size} characters; {limit} were loaded, the nearest first"
         )
-        whole = whole[:limit]
-    return Loaded(whole, tuple(reading.files), tuple(reading.notices))
+        texts = _nearest(texts, limit)
+    return Loaded("\n\n".join(texts), tuple(reading.files), tuple(reading.notices))
+
+
+def _nearest(texts: Sequence[str], limit: int) -> list[str]:
+    """Cut from the root: what is nearer to the work wins, so it is the last to go."""
+    kept: list[str] = []
+    for text in reversed(texts):
+        if limit <= 0:
+            break
+        kept.insert(0, text[:limit])
+        limit -= len(text)
+    return kept
 
 
 def _places(root: Path, directory: Path) -> list[Path]:

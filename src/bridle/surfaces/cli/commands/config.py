@@ -65,7 +65,7 @@ def _text(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-@command.group()
+@command.group(epilog="Example: bridle config trust list")
 def trust() -> None:
     """Look at what the project in this directory brings that needs your trust."""
 
