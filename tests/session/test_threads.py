@@ -191,3 +191,14 @@ async def test_another_sessions_rename_is_seen(opened):
         two = await harness.session(thread_id=one.thread_id)
         await two.threads.rename("named")
         assert one.threads.current.title == "named"
+
+
+async def test_the_current_thread_is_the_one_that_the_list_shows(opened, model):
+    model.plays(says("a"), says("b"))
+    async with opened() as harness:
+        session = await harness.session()
+        for count in (2, 4):
+            await session.send("x")
+            (listed,) = await session.threads.list()
+            assert session.threads.current == listed
+            assert listed.messages == count

@@ -11,7 +11,7 @@ from bridle.app.display import DisplaySnapshot, DisplayState, restored
 from bridle.app.view import SessionView
 from bridle.errors import ConfigError, ThreadInUse
 from bridle.types.base import Fixed
-from bridle.types.events import AnyEvent, Event, ThreadRenamed
+from bridle.types.events import AnyEvent, Event, MessageEnded, ThreadRenamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,4 +211,5 @@ class Attachment:
 def _touched(thread: Thread, event: Event) -> Thread:
     """The thread after one more event, as a list of threads would show it."""
     title = event.title if isinstance(event, ThreadRenamed) else thread.title
-    return msgspec.structs.replace(thread, title=title, updated_at=event.at)
+    messages = thread.messages + isinstance(event, MessageEnded)
+    return msgspec.structs.replace(thread, title=title, updated_at=event.at, messages=messages)

@@ -8,7 +8,7 @@ import msgspec
 
 from bridle.errors import UserError
 from bridle.gate.decide import terms_of
-from bridle.journal.state import RULES_SETTING
+from bridle.journal.fold_thread import RULES_SETTING
 from bridle.permissions.evaluate import evaluate
 from bridle.permissions.profiles import category_named, effect_named
 from bridle.types.content import ToolCall
