@@ -35,7 +35,7 @@ def wait_for(condition: Any, process: subprocess.Popen[str], seconds: float = 60
 def test_the_terminal_chat_asks_plans_and_works(tmp_path: Path) -> None:
     assert len((EXAMPLES / "chat" / "chat.py").read_text().splitlines()) < 80
     shutil.copy(EXAMPLES / "chat" / "script.yaml", tmp_path)
-    said = "greet me\nhi\ny\ny\n"
+    said = "greet me\nhowdy\nhi\ny\ny\n"  # "howdy" is no option: it is asked again
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / "chat" / "chat.py"), "--model", "scripted/script.yaml"],
         cwd=tmp_path,

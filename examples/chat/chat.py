@@ -12,6 +12,7 @@ from bridle import Agent, Harness, Mode, Session, Workspace
 
 PLAN = Agent("You look around, ask what is unclear, and submit a plan. You change nothing yet.")
 BUILD = Agent("You carry out the plan that was approved, and say what you did.")
+MODES = [Mode("plan", PLAN, default=True, transitions_to="build"), Mode("build", BUILD)]
 
 
 async def ask(prompt: str) -> str:
@@ -44,15 +45,15 @@ async def answer(session: Session, pending) -> None:
     match pending.kind:
         case "approval":
             said = await ask(f"{pending.card['title']}  run it? [y/a/n] ")
-            if said == "a":
-                await session.always_allow(pending.id)
-            elif said == "y":
-                await session.approve(pending.id)
+            if said in ("y", "a"):
+                await (session.approve if said == "y" else session.always_allow)(pending.id)
             else:
                 await session.decline(pending.id, said or None)
         case "question":
-            labels = ", ".join(option["label"] for option in pending.args["options"])
-            await session.answer(pending.id, await ask(f"{pending.args['question']} [{labels}] "))
+            labels = [option["label"] for option in pending.args["options"]]
+            said = await ask(f"{pending.args['question']} [{', '.join(labels)}] ")
+            if not said or not labels or said in labels:  # else it is asked again
+                await (session.answer(pending.id, said) if said else session.abort())
         case "plan":
             said = await ask(f"{pending.args['plan']}\ncarry it out? [y, or what to change] ")
             await session.answer_plan(pending.id, said == "y", said)
@@ -60,9 +61,7 @@ async def answer(session: Session, pending) -> None:
 
 async def main(model: str) -> None:
     """Talk until the user has nothing more to say."""
-    modes = [Mode("plan", PLAN, default=True, transitions_to="build"), Mode("build", BUILD)]
-    harness = Harness(id="chat", modes=modes, model=model, workspace=Workspace("."))
-    async with harness:
+    async with Harness(id="chat", modes=MODES, model=model, workspace=Workspace(".")) as harness:
         session = await harness.session(new=True)
         session.events.subscribe(show)
         while said := await ask(f"{session.modes.current.id}> "):

@@ -27,6 +27,7 @@ from bridle.models.text_calls import TextCalls
 from bridle.models.text_tools import Renderer
 from bridle.ports.model import ModelSettings, TextDelta
 from bridle.types.content import Image, Text, ToolCall, ToolResult
+from bridle.types.ledger import Price
 from bridle.types.messages import Message, user_message
 from bridle.types.usage import Usage
 from models.corpus import CALLS, TOOLS, cases
@@ -281,9 +282,15 @@ async def test_a_stream_without_its_end_makes_no_call() -> None:
 
 
 async def test_errors_usage_and_facts_of_the_wrapped_model_pass_through() -> None:
-    inner = ScriptedModel([fails(503), says("x", usage=Usage(input_tokens=3))], id="ollama/q")
+    price = Price(input=1.0)
+    inner = ScriptedModel(
+        [fails(503), says("x", usage=Usage(input_tokens=3))],
+        id="ollama/q",
+        price=price,
+        context_window=99,
+    )
     model = TextCalls(inner, "prompt")
-    assert (model.id, model.price, model.context_window) == ("ollama/q", None, None)
+    assert (model.id, model.price, model.context_window) == ("ollama/q", price, 99)
     with pytest.raises(ModelError):
         await collect(model, request(tools=TOOLS))
     assert (await collect(model, request(tools=TOOLS)))[-1].usage == Usage(input_tokens=3)

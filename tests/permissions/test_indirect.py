@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from permissions.support import bash, policy, prefixes
+from permissions.support import bash, policy, prefixes, rule
 
 RULES = prefixes("cat", "cp", "mv", "touch", "find", "echo", "grep", "ln", "unzip", "mkdir")
 
@@ -42,12 +42,20 @@ PROTECTED = [
     "echo x > .gi?/hooks/x",
     "X=.git; touch $X/hooks/y",
     "for f in .git/hooks/x; do touch $f; done",
+    "ln -s .git/hooks h; cp a h/pre-commit",
+    "ln .git/config c",
+    "sed -n 'w .git/config' a",
+    "awk '{print > \".git/config\"}' a",
+    "tar -xf a.tar --directory=.git/hooks",
+    "tar -xf a.tar -C .git/hooks",
 ]
 UNNAMED = [
     "X=/etc; cp a $X",
     "for f in /etc/x; do touch $f; done",
     "touch {/etc/x,y}",
     "touch $(cat a)",
+    "ln -s /etc e; cp a e/x",
+    "ln -s / r; cat r/etc/shadow",
     "find / -name x",
     "find .. -type f",
     "find -L ~ -name x",
@@ -64,6 +72,8 @@ PLAIN = [
     "touch src/{a,b}.txt",
     "mkdir -p src/{a,b}/c",
     "cp a* b",
+    "ln -s src/a b",
+    "ln -s a b; cp c d",
     "find . -name x",
     "find src lib -type f",
 ]
@@ -90,6 +100,23 @@ def test_a_protected_file_is_asked_under_other_spellings(command: str) -> None:
 @pytest.mark.parametrize("command", UNNAMED)
 def test_what_is_not_known_to_stay_inside_is_asked(command: str) -> None:
     assert bash(command, policy(*RULES)).effect == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mise exec -- rm x",
+        "direnv exec . rm x",
+        "uv run --with a rm x",
+        "docker run -v .:/a image rm x",
+        "choom -n 1 -- rm x",
+        "ccache rm x",
+    ],
+)
+def test_a_denied_command_is_found_behind_the_options_of_a_runner(command: str) -> None:
+    denied = rule("bash(rm:*)", "deny")
+    assert bash(command, policy(denied, yolo=True)).effect == "deny"
+    assert bash(command, policy(yolo=True)).effect == "allow"
 
 
 @pytest.mark.parametrize("command", PLAIN)

@@ -163,6 +163,27 @@ async def test_later_edits_are_merged_or_kept(root: Path, state: Path) -> None:
     assert (root / "gone").exists()
 
 
+async def test_a_later_change_of_the_mode_is_kept(root: Path, state: Path) -> None:
+    """The user makes a script of what the tool wrote; the control is a mode that the tool set."""
+    points = over(root, state)
+    for name in ("text", "binary", "tool"):
+        (root / name).write_bytes(b"1\n" if name != "binary" else b"\0\1")
+    before = await points.snapshot()
+    for name in ("text", "binary", "tool"):
+        (root / name).write_bytes(b"1\n2\n3\n4\n" if name != "binary" else b"\0\2")
+    (root / "tool").chmod(0o755)
+    after = await points.snapshot()
+    for name in ("text", "binary"):
+        (root / name).chmod(0o755)
+    undone = await points.restore(after, before)
+    assert undone.conflicts == ()
+    found = {
+        name: ((root / name).read_bytes(), bool((root / name).stat().st_mode & 0o100))
+        for name in ("text", "binary", "tool")
+    }
+    assert found == {"text": (b"1\n", True), "binary": (b"\0\1", True), "tool": (b"1\n", False)}
+
+
 async def test_edits_between_two_runs_are_not_undone(root: Path, state: Path) -> None:
     points = over(root, state)
     (root / "a").write_text("1")

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import socket
 import stat
 import subprocess
@@ -105,6 +106,32 @@ def test_links_that_stay_inside_work(files: FileAccess, workspace: Path) -> None
     assert (workspace / "file").is_symlink()
     files.write("absolute/new", b"3")
     assert (workspace / "real/new").read_bytes() == b"3"
+
+
+def test_a_link_to_nothing_is_resolved_to_where_a_write_would_go(
+    files: FileAccess, workspace: Path
+) -> None:
+    (workspace / "file").write_text("x")
+    for number, target in enumerate(
+        (".claude/settings.json", "no/../.claude/settings.json", str(workspace / ".claude/x"))
+    ):
+        link = workspace / f"link{number}"
+        link.symlink_to(target)
+        known = files.resolve(link.name)
+        assert known.startswith(str(workspace / ".claude/"))
+        files.write(link.name, b"1")
+        assert Path(known).read_bytes() == b"1"
+        shutil.rmtree(workspace / ".claude")
+        (workspace / f"directory{number}").symlink_to(target)
+        assert files.resolve(f"directory{number}/a/b") == f"{known}/a/b"
+    assert files.resolve("file/a") == str(workspace / "file/a")
+    (workspace / "away").symlink_to("no/../../x/y")
+    with pytest.raises(ToolError) as refused:
+        files.resolve("away")
+    assert refused.value.kind == "outside"
+    (workspace / "round").symlink_to("no/../round")
+    with pytest.raises(ToolError, match="too many links"):
+        files.resolve("round")
 
 
 ESCAPES = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import anyio
 import pytest
 
 from bridle import CATEGORIES, Agent, Rules, UserError, tool
@@ -110,3 +111,18 @@ async def test_approve_decline_and_always_allow_a_category(opened, model):
         assert [e.denied for e in ends] == [False, True, False, False]
         assert "not now" in ends[1].result
         assert session.permissions.grants["categories"] == ["edit"]
+
+
+async def test_rules_that_several_processes_set_are_all_kept(opened, tmp_path):
+    store = f"sqlite:////{tmp_path}/shared.db"
+    names = [f"tool_{number}" for number in range(12)]
+    async with opened(store=store) as one, opened(store=store) as other:
+        sessions = [await one.session("r"), await other.session("r")]
+        assert sessions[0].thread_id == sessions[1].thread_id
+        async with anyio.create_task_group() as tasks:
+            for number, name in enumerate(names):
+                chosen = sessions[number % 2].permissions
+                tasks.start_soon(chosen.set_tool, name, "deny")
+        async with opened(store=store) as third:
+            rules = (await third.session("r")).permissions.rules
+        assert {rule.matches for rule in rules if rule.layer == "session"} == set(names)

@@ -58,6 +58,15 @@ async def test_concurrent_updates_lose_nothing(opened):
         assert session.state.get().count == 20
 
 
+async def test_an_update_must_return_what_to_change(opened):
+    async with opened(state={"properties": {"n": {"type": "integer", "default": 1}}}) as harness:
+        session = await harness.session()
+        for returned in (None, 3):
+            with pytest.raises(UserError, match=f"returned {returned}; return the new state"):
+                await session.state.update(lambda _state, returned=returned: returned)
+        assert session.state.get() == {"n": 1}
+
+
 async def test_a_state_class_that_cannot_be_built_is_refused(opened):
     class Needs(msgspec.Struct):
         must: int

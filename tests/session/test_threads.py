@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
+import anyio
 import pytest
 
-from bridle import Agent, Harness, Mode, UserError
-from bridle.testing import ScriptedModel, says
+from bridle import Agent, DisplaySnapshot, Harness, Mode, UserError
+from bridle.testing import ScriptedModel, calls, says
 
 
 @dataclasses.dataclass
@@ -93,6 +94,45 @@ async def test_a_clone_has_new_ids_and_takes_state_mode_and_models_along(opened,
             await session.threads.clone("thr_missing")
 
 
+async def test_a_clone_has_the_tasks_and_a_list_of_its_own(opened, model):
+    two = [{"content": "one", "status": "in_progress"}, {"content": "two"}]
+    model.plays(calls("task_write", tasks=two), says("noted"))
+    async with opened() as harness:
+        session = await harness.session()
+        await session.send("go")
+        source, tasks = session.thread_id, session.tasks.list
+        assert [task.status for task in tasks] == ["in_progress", "pending"]
+        await session.threads.clone()
+        assert session.tasks.list == session.display.tasks == tasks
+        model.plays(calls("task_complete", id=tasks[0].id), says("done"))
+        await session.send("go on")
+        assert [task.status for task in session.tasks.list] == ["completed", "pending"]
+        await session.threads.switch(source)
+        assert session.tasks.list == session.display.tasks == tasks
+
+
+async def test_a_session_without_a_thread_shows_nothing_of_the_one_it_had(opened, model):
+    model.plays(calls("ask_user", question="Which?"))
+    async with opened() as harness:
+        session = await harness.session()
+        await session.send("go")
+        assert session.pending
+        assert session.display.current_message is not None
+        assert session.usage.total_tokens > 0
+        shown = []
+        stop = session.events.subscribe_display(shown.append)
+        await session.set_resource("elsewhere")
+        assert session.pending == ()
+        assert session.display == DisplaySnapshot()
+        assert not session.is_running
+        assert session.usage.total_tokens == 0
+        with anyio.fail_after(10):
+            while not shown:
+                await anyio.sleep(0.01)
+        assert shown[-1] == DisplaySnapshot()
+        stop()
+
+
 async def test_messages_may_be_limited_to_the_newest(opened, model):
     model.plays(says("one"), says("two"))
     async with opened() as harness:
@@ -151,3 +191,14 @@ async def test_another_sessions_rename_is_seen(opened):
         two = await harness.session(thread_id=one.thread_id)
         await two.threads.rename("named")
         assert one.threads.current.title == "named"
+
+
+async def test_the_current_thread_is_the_one_that_the_list_shows(opened, model):
+    model.plays(says("a"), says("b"))
+    async with opened() as harness:
+        session = await harness.session()
+        for count in (2, 4):
+            await session.send("x")
+            (listed,) = await session.threads.list()
+            assert session.threads.current == listed
+            assert listed.messages == count

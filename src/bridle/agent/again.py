@@ -18,7 +18,7 @@ from bridle.types.runs import Failure
 if TYPE_CHECKING:
     from typing import Any
 
-    from bridle.journal.state import RunState
+    from bridle.journal.run_state import RunState
 
 OUTPUT_TRIES = 1
 KEPT = 4000

@@ -12,7 +12,7 @@ from bridle.types.events import BudgetSettled
 from bridle.types.ledger import Ask, NoRoom, Room, fit
 
 if TYPE_CHECKING:
-    from bridle.journal.state import RunState
+    from bridle.journal.run_state import RunState
     from bridle.ports.clock import Clock
     from bridle.ports.store import Store
 

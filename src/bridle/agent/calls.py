@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from bridle.agent.setup import RunSetup
     from bridle.journal.calls import CallState
-    from bridle.journal.state import RunState
+    from bridle.journal.run_state import RunState
     from bridle.ports.hooks import HookPort
 
 Attend = Callable[[], Awaitable[None]]

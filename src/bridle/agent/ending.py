@@ -10,8 +10,8 @@ from bridle.agent.steering import child_interrupts, stopped_calls
 from bridle.agent.termination import NATURAL, Stop, verdict
 from bridle.errors import HeadMoved
 from bridle.journal.children import agent_type_of
+from bridle.journal.folding import seconds_between
 from bridle.journal.recorder import Extra, ThreadLog
-from bridle.journal.state import RunState, seconds_between
 from bridle.ports.clock import Clock, iso
 from bridle.ports.store import Append
 from bridle.types import events as ev
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bridle.agent.setup import RunSetup
+    from bridle.journal.run_state import RunState
     from bridle.types.runs import Failure
     from bridle.types.threads import Thread
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from bridle.agent.termination import Stop
     from bridle.journal.calls import CallState
     from bridle.journal.recorder import ThreadLog
-    from bridle.journal.state import RunState, ThreadState
+    from bridle.journal.run_state import RunState
+    from bridle.journal.state import ThreadState
     from bridle.types.events import HookRan
 
 MOST_KEPT_ON = 8

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bridle.agent.budget import Budget
     from bridle.gate.decide import Decider
     from bridle.journal.calls import CallState
-    from bridle.journal.state import RunState
+    from bridle.journal.run_state import RunState
     from bridle.ports.classifier import Classifier
     from bridle.ports.hooks import HookPort
     from bridle.ports.tools import CallScope, Settled, Suspended

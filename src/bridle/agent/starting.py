@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bridle.agent.ending import Ending
-    from bridle.journal.state import RunState
+    from bridle.journal.run_state import RunState
 
 TASK_LENGTH = 200
 log = logging.getLogger("bridle.turn")

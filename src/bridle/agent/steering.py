@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from bridle.agent.setup import RunSetup
     from bridle.gate.batch import Concurrency
     from bridle.journal.calls import CallState
-    from bridle.journal.state import RunState, ThreadState
+    from bridle.journal.run_state import RunState
+    from bridle.journal.state import ThreadState
     from bridle.ports.store import Append
     from bridle.types.agents import Mail
     from bridle.types.tools import CallFacts

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from bridle.agent.setup import RunSetup
-    from bridle.journal.state import RunState, ThreadState
+    from bridle.journal.run_state import RunState
+    from bridle.journal.state import ThreadState
     from bridle.ports.classifier import Classifier
     from bridle.ports.clock import Clock
     from bridle.types.messages import Message, StopReason

@@ -9,7 +9,8 @@ from bridle.types.base import Fixed
 from bridle.types.ops import Deliver, Steer
 
 if TYPE_CHECKING:
-    from bridle.journal.state import RunState, ThreadState
+    from bridle.journal.run_state import RunState
+    from bridle.journal.state import ThreadState
     from bridle.types.messages import StopReason
     from bridle.types.runs import Failure, Reason, RunVerdict
 

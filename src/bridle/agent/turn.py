@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from bridle.agent.setup import Prepare, RunSetup
-    from bridle.journal.state import RunState
+    from bridle.journal.run_state import RunState
     from bridle.types.messages import StopReason
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import anyio
 import msgspec
 
-from bridle.app.display import DisplayState, restored
+from bridle.app.display import DisplaySnapshot, DisplayState, restored
 from bridle.app.view import SessionView
 from bridle.errors import ConfigError, ThreadInUse
 from bridle.types.base import Fixed
-from bridle.types.events import AnyEvent, Event, ThreadRenamed
+from bridle.types.events import AnyEvent, Event, MessageEnded, ThreadRenamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bridle.ports.clock import Clock
     from bridle.ports.ids import NewId
     from bridle.types.ops import Op
-    from bridle.types.threads import Thread
+    from bridle.types.threads import Lease, Thread
     from bridle.workers.dispatcher import Dispatcher
 
 
@@ -101,13 +101,14 @@ class Attachment:
         """Hold another thread from now on; a host's lock that refuses it changes nothing."""
         if thread.id != self.thread_id:
             await self.engine.locks.acquire(thread.id)
-            await self.leave()
+            await self._leave()
         else:
             self._detach()
         try:
             await self._hold(thread)
         except BaseException:
             self._detach()
+            self._show_nothing()
             with anyio.CancelScope(shield=True):
                 await self.engine.locks.release(thread.id)
             raise
@@ -139,12 +140,20 @@ class Attachment:
             listener(created)
 
     async def leave(self) -> None:
-        """Hold no thread."""
+        """Hold no thread, and show none."""
+        await self._leave()
+        self._show_nothing()
+
+    async def _leave(self) -> None:
         left = self.thread_id
         self._detach()
         self._tell_moved()
         if left is not None:
             await self.engine.locks.release(left)
+
+    def _show_nothing(self) -> None:
+        self.view.load([])
+        self.display.reset(DisplaySnapshot())
 
     def _detach(self) -> None:
         if self._unsubscribe is not None:
@@ -166,10 +175,15 @@ class Attachment:
         """Put an op into the thread's inbox."""
         await self.journal.admit(self.thread.id, op, input_id=self.engine.new_id("in"))
 
-    async def admit_alone(self, op: Op) -> None:
-        """Put an op into the inbox, unless another process works on the thread."""
+    async def held_elsewhere(self) -> Lease | None:
+        """The lease of another process or harness that works on the thread, if one does."""
         lease = await self.journal.store.lease(self.thread.id)
-        if lease is not None and lease.owner != self.engine.dispatcher.drain.owner:
+        return None if lease is None or self.engine.dispatcher.drain.holds(lease) else lease
+
+    async def admit_alone(self, op: Op) -> None:
+        """Put an op into the inbox, unless somebody else works on the thread."""
+        lease = await self.held_elsewhere()
+        if lease is not None:
             raise ThreadInUse(self.thread.id, str(lease.owner), lease.since)
         await self.admit(op)
 
@@ -197,4 +211,5 @@ class Attachment:
 def _touched(thread: Thread, event: Event) -> Thread:
     """The thread after one more event, as a list of threads would show it."""
     title = event.title if isinstance(event, ThreadRenamed) else thread.title
-    return msgspec.structs.replace(thread, title=title, updated_at=event.at)
+    messages = thread.messages + isinstance(event, MessageEnded)
+    return msgspec.structs.replace(thread, title=title, updated_at=event.at, messages=messages)

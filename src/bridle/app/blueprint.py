@@ -80,9 +80,11 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         check_modes(self.modes)
         agents = [mode.agent for mode in self.modes if isinstance(mode.agent, Agent)]
         for listed in (self.tools, *(agent.tools for agent in agents)):
-            for given in () if callable(listed) else listed:
-                if isinstance(given, str):
-                    self.builtin.check(given)
+            if not callable(listed):
+                check_tools(listed)
+                for given in listed:
+                    if isinstance(given, str):
+                        self.builtin.check(given)
 
     def check_models(self) -> None:
         """Refuse models of unknown providers; a resolver of the user's own knows its models."""
@@ -181,6 +183,20 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         return msgspec.structs.replace(tool, category=category_named(category))
 
 
+def check_tools(listed: Sequence[object]) -> None:
+    """Refuse what is no tool, and two tools of one name: the second would never be called."""
+    names: set[str] = set()
+    for given in listed:
+        if isinstance(given, str):
+            continue
+        if not isinstance(given, Tool):
+            hint = " Mark the function with @tool." if callable(given) else ""
+            raise ConfigError(f"{given!r} is no tool.{hint}")
+        if given.name in names:
+            raise ConfigError(f"There are two tools named {given.name!r}.")
+        names.add(given.name)
+
+
 def check_modes(modes: Sequence[Mode]) -> None:
     """Refuse modes that cannot be told apart or that lead nowhere."""
     if not modes:
@@ -192,5 +208,9 @@ def check_modes(modes: Sequence[Mode]) -> None:
     if sum(mode.default for mode in modes) > 1:
         raise ConfigError("Only one mode can be the default.")
     for mode in modes:
+        agent: object = mode.agent
+        if not isinstance(agent, Agent) and not callable(agent):
+            kind = type(agent).__name__
+            raise ConfigError(f"The agent of mode {mode.id!r} is a {kind}; give an Agent.")
         if mode.transitions_to is not None and mode.transitions_to not in ids:
             raise ConfigError(suggest(mode.transitions_to, ids, what="mode"))

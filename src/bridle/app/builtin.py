@@ -8,6 +8,7 @@ spec or in `Agent(tools=["git_diff"])`.
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import TYPE_CHECKING
 
 from bridle.errors import ConfigError, suggest
@@ -91,7 +92,7 @@ def catalogue(
         shells = Shells(place, tasks)
         listeners.append(shells.hear)
         tools += _workspace_tools(place, shells)
-    tools += [*more, ask_user_tool(), submit_plan_tool(), *task_tools()]
+    tools += [*more, *_plain_tools()]
     named = {**_named(place), **outside.makers()}
     return Catalogue(
         offered=tuple(tool for tool in tools if tool.name not in left_out),
@@ -101,6 +102,12 @@ def catalogue(
         if later
         else frozenset(),
     )
+
+
+@cache
+def _plain_tools() -> tuple[Tool, ...]:
+    """What needs nothing but the conversation: the same for every harness."""
+    return (ask_user_tool(), submit_plan_tool(), *task_tools())
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from bridle.app.claims import claims_of
 from bridle.app.config import Agent
 from bridle.app.models import model_registry
+from bridle.app.paths import config_directory
 from bridle.app.records import open_records
 from bridle.app.ruling import Ruling, RunOptions, read_ruling, resource_of
 from bridle.app.stores import store_url
@@ -20,7 +21,7 @@ from bridle.context.prompt import NO_TOOL, coding_prompt
 from bridle.errors import UserError
 from bridle.models.choose import choose
 from bridle.models.endpoints import RESERVED
-from bridle.models.packs import Tuning, tune
+from bridle.models.packs import Tuning, load_packs, tune
 from bridle.ports.clock import SystemClock
 from bridle.spec.load import SPEC_NAME
 from bridle.types.base import Fixed
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from bridle.app.harness import Harness
     from bridle.checks.plan import CheckPlan
+    from bridle.models.profiles import PromptLevel
     from bridle.spec.compile import Compiled
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
@@ -78,16 +80,19 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
         writable=policy.writable,
     )
     loaded, plan = _loaded(compiled, root), _checks(compiled, options)
+    tuning = _tuning(compiled, chosen.id)
     harness = make(
         id=compiled.name,
         agent=Agent(
-            instructions=_instructions(compiled, root, sandbox, loaded),
+            instructions=_instructions(
+                compiled, root, sandbox, loaded, level=tuning(chosen.id).prompt
+            ),
             name=compiled.name,
             output=options.output_schema,
         ),
         model=chosen.id,
         fallbacks=[registry.full_id(name) for name in compiled.fallbacks],
-        tuning=_tuning(compiled, chosen.id),
+        tuning=tuning,
         store=store,
         resource_id=resource_of(root),
         workspace=workspace if compiled.tools else None,
@@ -160,11 +165,13 @@ def _reached(name: str, loaded: Loaded) -> bool:
     return any(file == name or file.endswith(f"/{name}") for file in loaded.files)
 
 
-def _instructions(compiled: Compiled, root: Path, sandbox: str, loaded: Loaded) -> str:
+def _instructions(
+    compiled: Compiled, root: Path, sandbox: str, loaded: Loaded, *, level: PromptLevel
+) -> str:
     if not compiled.tools:
         return f"{NO_TOOL}\n\n{loaded.text}".strip()
     facts = environment_facts(root, now=SystemClock().now(), sandbox=sandbox)
-    return coding_prompt(environment=facts, instructions=loaded.text)
+    return coding_prompt(environment=facts, instructions=loaded.text, level=level)
 
 
 def _checks(compiled: Compiled, options: RunOptions) -> CheckPlan | None:
@@ -191,8 +198,16 @@ def _extra_tools(
 def _tuning(compiled: Compiled, model_id: str) -> Callable[[str], Tuning]:
     """How models are used; what the spec says wrongly is told before anything runs."""
 
+    own = load_packs(config_directory() / "packs")
+
     def tuning(name: str) -> Tuning:
-        return tune(name, profile=compiled.profile, pack=compiled.pack, explicit=compiled.tuning)
+        return tune(
+            name,
+            profile=compiled.profile,
+            pack=compiled.pack,
+            explicit=compiled.tuning,
+            own=own,
+        )
 
     tuning(model_id)
     return tuning

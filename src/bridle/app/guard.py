@@ -21,12 +21,17 @@ if TYPE_CHECKING:
 
 
 class GuardedModel:
-    """Asks the circuit before each request and tells it how the request went."""
+    """Asks the circuits before each request and tells them how it went.
 
-    def __init__(self, model: Model, breakers: Breakers, *, name: str) -> None:
+    `context_window` is what the user says of it, where the model's own is not to be used.
+    """
+
+    def __init__(
+        self, model: Model, breakers: Breakers, *, name: str, context_window: int | None = None
+    ) -> None:
         self.id = model.id
         self.price = model.price
-        self.context_window = model.context_window
+        self.context_window = context_window or model.context_window
         self._model = model
         self._breakers = breakers
         self._name = name

@@ -20,7 +20,7 @@ from bridle.errors import ConfigError
 from bridle.gate.decide import Decider
 from bridle.gate.run import Runner
 from bridle.gate.secrets import SecretTools, told
-from bridle.journal.state import RULES_SETTING
+from bridle.journal.fold_thread import RULES_SETTING
 from bridle.models.packs import Tuning, fitted
 from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.evaluate import evaluate
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from bridle.app.workspaces import Workspaces
     from bridle.delegation.kinds import Subagent
     from bridle.journal.recorder import Journal
-    from bridle.journal.state import RunState, ThreadState
+    from bridle.journal.run_state import RunState
+    from bridle.journal.state import ThreadState
     from bridle.models.breaker import Breakers
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.clock import Clock
@@ -106,7 +107,12 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         hooks = self._hooks(state, mode.id, model_id)
         return RunSetup(
             model_id=model_id,
-            model=GuardedModel(fitted(model, tuning), self.breakers, name=model_id),
+            model=GuardedModel(
+                fitted(model, tuning),
+                self.breakers,
+                name=model_id,
+                context_window=tuning.context_window,
+            ),
             count=lambda text: _count(text, model_id),
             tool_calls=tuning.tool_call_format,
             fallbacks=blueprint.fallbacks,

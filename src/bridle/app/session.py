@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bridle.app.answers import Answers
 from bridle.app.content import FileInput, content_parts, context_values
@@ -32,13 +32,13 @@ from bridle.types.ops import (
     Send,
     Steer,
 )
+from bridle.types.usage import Usage
 
 if TYPE_CHECKING:
     from bridle.app.attachment import Attachment
     from bridle.app.display import DisplaySnapshot
     from bridle.app.results import Pending, RunResult
     from bridle.runs.summary import RunSummary
-    from bridle.types.usage import Usage
 
 Content = str | Sequence[UserPart]
 Context = Mapping[str, Any] | None
@@ -82,7 +82,8 @@ class Session:
     @property
     def is_running(self) -> bool:
         """Whether anything of the thread is being worked on here."""
-        return self._engine.dispatcher.busy(self.thread_id)
+        thread_id = self._attachment.thread_id
+        return thread_id is not None and self._engine.dispatcher.busy(thread_id)
 
     @property
     def pending(self) -> tuple[Pending, ...]:
@@ -91,13 +92,23 @@ class Session:
 
     @property
     def usage(self) -> Usage:
-        """What the thread has used."""
-        return self._attachment.state.usage
+        """What the thread has used; nothing where there is none."""
+        return self._attachment.state.usage if self.is_attached else Usage()
 
     @property
     def display(self) -> DisplaySnapshot:
         """What a user interface shows now."""
         return self._attachment.display.snapshot
+
+    @property
+    def observations(self) -> NoReturn:
+        """Not available yet: observational memory is not part of this version."""
+        raise AttributeError(
+            "session.observations is not available yet: observational memory is not part of this "
+            "version.",
+            name="observations",
+            obj=self,
+        )
 
     # --- input -----------------------------------------------------------------------------
 

@@ -147,8 +147,7 @@ class Runs:
             unsubscribe()
 
     async def _drained_elsewhere(self) -> bool:
-        lease = await self._journal.store.lease(self.thread_id)
-        return lease is not None and lease.owner != self._engine.dispatcher.drain.owner
+        return await self._attachment.held_elsewhere() is not None
 
     async def pending(self) -> list[PendingRow]:
         """What waits for an answer in the thread and below it."""

@@ -47,7 +47,7 @@ class Runner(Fixed, frozen=True, kw_only=True):
         live = Live(self.redactor, scope)
         bracket = Bracket(self.snapshots, state.facts)
         await bracket.open()
-        inner = msgspec.structs.replace(live.scope(), clock=self.clock)
+        inner = msgspec.structs.replace(live.scope(), clock=self.clock, paths=state.facts.paths)
         outcome = self.redactor.value(await self._outcome(state, inner))
         live.flush()
         checkpoint = await bracket.close(state.call.id, scope.run_id)

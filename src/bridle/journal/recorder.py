@@ -33,7 +33,7 @@ from bridle.types.events import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from bridle.journal.bus import Bus
     from bridle.types.ledger import Account
@@ -74,6 +74,23 @@ class Journal(Fixed, frozen=True, kw_only=True):
     async def append(self, thread_id: str, *events: Event) -> tuple[DurableEvent, ...]:
         """Append events that are written from outside a drain."""
         return await self.write(Batch(appends=(Append(thread_id=thread_id, events=events),)))
+
+    async def change(self, thread_id: str, make: Callable[[ThreadState], Event | None]) -> None:
+        """Append the event that follows from the thread's latest state, if one does.
+
+        Whatever is written meanwhile, also by other processes, is looked at first.
+        """
+        while True:
+            state = await self.fold(thread_id)
+            event = make(state)
+            if event is None:
+                return
+            append = Append(thread_id=thread_id, events=(event,), expect=state.seq)
+            try:
+                await self.write(Batch(appends=(append,)))
+            except HeadMoved:
+                continue
+            return
 
     async def admit(self, thread_id: str, op: Op, *, input_id: str) -> bool:
         """Put an op into a thread's inbox; the same id twice is the same input."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bridle.journal.calls import CallState
-    from bridle.journal.state import RunState
+    from bridle.journal.run_state import RunState
     from bridle.ports.tools import Helper
     from bridle.types.agents import Mail
 

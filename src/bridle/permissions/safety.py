@@ -10,6 +10,7 @@ from bridle.permissions.call import Finding, concerns
 from bridle.permissions.hosts import host_allowed
 from bridle.permissions.patterns import canonical
 from bridle.permissions.shell.facts import HOLE
+from bridle.permissions.shell.programs import program
 from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from bridle.types.permissions import Policy
 
 _PIECES = lazy(r"[=,:@]")
+_SCRIPT_PIECES = lazy(r"[\s'\"()=;|>{}]+")
 
 
 def out_of_scope(call: Call) -> Finding | None:
@@ -137,12 +139,26 @@ def _shell(call: Call, shell: Shell) -> Iterator[Finding]:
                     yield _deny("secret", "a secret of the user or of the harness", path)
     if any(part.kind == "write" and not _known(part) for part in shell.parts):
         yield from _given(shell)
+    for part in shell.parts:
+        yield from _mentioned(shell, part)
     for command, word in shell.words(bare=True):
-        if shell.changes(command):
+        if shell.changes(command) or program(command.words) == "ln":
             place = shell.place(word, command.cwds, command.via)
             for path in (place.paths or ()) if place else ():
                 if paths.is_protected(path):
                     yield _ask(path)
+
+
+def _mentioned(shell: Shell, part: Part) -> Iterator[Finding]:
+    """Protected paths in the words of a command that writes what its script or archive says."""
+    if part.kind != "command" or part.command is None:
+        return
+    if not any(effect.kind != "read" and effect.path is None for effect in part.effects):
+        return
+    for word in part.command.words[1:]:
+        for piece in _SCRIPT_PIECES.split(word.text):
+            if piece and paths.is_protected(shell.resolve(piece, "")):
+                yield _ask(piece)
 
 
 def _known(part: Part) -> bool:

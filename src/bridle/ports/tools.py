@@ -131,6 +131,8 @@ class ThreadLook(Protocol):
 class CallScope(Fixed, frozen=True, kw_only=True):
     """Where a call runs. `key` is the same when a call is run again after a crash.
 
+    `paths` are the real paths that were decided on, as far as the tool says which it touches.
+
     `secrets` are variables for the environment of a command; nothing of them is ever recorded.
     """
 
@@ -141,6 +143,7 @@ class CallScope(Fixed, frozen=True, kw_only=True):
     resource_id: str = ""
     harness_id: str | None = None
     workspace: str | None = None
+    paths: tuple[str, ...] = ()
     repeated: bool = False
     deps: Any = None
     resumed: Any = None

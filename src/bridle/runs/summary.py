@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bridle.journal.state import RunState, ThreadState
+from bridle.journal.state import ThreadState
 from bridle.types.base import Fixed
 from bridle.types.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from bridle.journal.run_state import RunState
     from bridle.types.events import Event
     from bridle.types.runs import Failure, Reason, RunVerdict
 

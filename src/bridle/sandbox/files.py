@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bridle.errors import ToolError
 from bridle.sandbox.real import real_paths
-from bridle.sandbox.walk import Place, Root, reach, shown
+from bridle.sandbox.walk import MAX_LINKS, Missing, Place, Root, reach, shown
 from bridle.types.base import Fact, Fixed
 
 if TYPE_CHECKING:
@@ -78,12 +78,18 @@ class FileAccess(Fixed, frozen=True):
         *,
         expected: FileStatus | None = None,
         mode: int | None = None,
+        leads_to: str | None = None,
     ) -> FileStatus:
         """Replace or make a file, atomically, with its directories; the mode is kept.
 
-        With `expected`, a file that changed since then is left alone (`stale`).
+        With `expected`, a file that changed since then is left alone (`stale`). With `leads_to`,
+        a path that leads elsewhere than to this real path is not followed (`race`).
         """
+        if leads_to is not None and self.resolve(path) != leads_to:
+            raise elsewhere(path)
         with self._reach(path, make_parents=True) as place:
+            if leads_to is not None and place.real != leads_to:
+                raise elsewhere(path)
             if not self._writable(place.real):
                 raise ToolError(f"{shown(path)} is read-only", kind="read_only")
             before = place.status()
@@ -139,17 +145,21 @@ class FileAccess(Fixed, frozen=True):
 
         For deciding and showing; opening goes by the path again, not by this text.
         """
-        directory, rest = path, ""
-        while True:
+        way = path or "."
+        for _ in range(MAX_LINKS):
             try:
-                with self._reach(directory or ".") as place:
-                    return os.path.join(place.real, rest) if rest else place.real
+                with self._reach(way) as place:
+                    return place.real
             except ToolError as error:
-                directory, _, name = directory.rstrip("/").rpartition("/")
-                if error.kind != "not_found" or name in ("", ".."):
+                missing = error.__cause__
+                if not isinstance(missing, Missing):
                     raise
-                if name != ".":
-                    rest = f"{name}/{rest}" if rest else name
+            if missing.again is None:
+                if self._hides(missing.real):
+                    raise ToolError(f"{shown(path)} is not for tools to see", kind="hidden")
+                return missing.real
+            way = missing.again
+        raise ToolError(f"{shown(path)}: too many links", kind="links")
 
     @contextlib.contextmanager
     def _reach(
@@ -176,6 +186,11 @@ class FileAccess(Fixed, frozen=True):
         inside = [root for root in self.roots if _within(real, root.real)]
         nearest = max(inside, key=lambda root: len(root.real), default=None)
         return nearest is not None and nearest.writable and not self._hides(real)
+
+
+def elsewhere(path: str) -> ToolError:
+    """A link or a directory was changed since it was decided where this path leads."""
+    return ToolError(f"{shown(path)} leads elsewhere than when it was decided", kind="race")
 
 
 def file_access(policy: SandboxPolicy, *, temp_at: str | None = "/tmp") -> FileAccess:

@@ -166,8 +166,11 @@ def _step(now: Found, change: Change, blobs: dict[str, bytes]) -> Step:
     regular = {now.mode, change.before.mode, change.after.mode} <= {FILE, PROGRAM}
     if regular and now.data is not None:
         base = blobs.get(change.before.id, b"")
+        mode = change.after.mode if now.mode == change.before.mode else now.mode
+        if now.data == base:
+            return Step(path, "write", mode=mode, data=data, merged=True)
         return Step(
-            path, "merge", mode=change.after.mode, data=data, base=base, now=now.data,
+            path, "merge", mode=mode, data=data, base=base, now=now.data,
             why="it was edited since, in the same place",
         )  # fmt: skip
     if not now.mode:

@@ -33,6 +33,18 @@ class Root(Fixed, frozen=True):
     writable: bool = True
 
 
+class Missing(FileNotFoundError):
+    """There is no such directory on the way; `real` is where the path would lead if there were.
+
+    Where the rest of the way goes up again, `again` is the path to look at instead.
+    """
+
+    def __init__(self, real: str, again: str | None) -> None:
+        super().__init__(errno.ENOENT, os.strerror(errno.ENOENT))
+        self.real = real
+        self.again = again
+
+
 class Place(Moving):
     """An open directory and a name in it: where a path leads. The name is never a link.
 
@@ -124,21 +136,36 @@ class _Walk(Moving):
         for _ in range(MAX_LINKS):
             try:
                 fd = os.open(name, _DIRECTORY, dir_fd=self.fds[-1])
-            except FileNotFoundError:
+            except FileNotFoundError as error:
                 real = "/".join([self.root.real.rstrip("/"), *self.parts, name])
                 if self.may_make is None or not self.may_make(real):
-                    raise
+                    raise self.missing(name) from error
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(name, 0o777, dir_fd=self.fds[-1])
             except OSError as error:
                 if error.errno in (errno.ELOOP, errno.ENOTDIR) and self.follow(name):
                     return
+                if error.errno == errno.ENOTDIR:
+                    raise self.missing(name) from error
                 raise
             else:
                 self.fds.append(fd)
                 self.parts.append(name)
                 return
         raise ToolError(f"{shown(self.path)}: it changes while it is opened", kind="race")
+
+    def missing(self, name: str) -> Missing:
+        """The error that says where the rest of the way, links included, would have led."""
+        absent = [name]
+        while self.todo and absent:
+            part = self.todo.pop()
+            if part == "..":
+                absent.pop()
+            elif part not in ("", "."):
+                absent.append(part)
+        whole = "/".join([self.root.real.rstrip("/"), *self.parts, *absent])
+        back = "/".join([self.root.at.rstrip("/"), *self.parts, *reversed(self.todo)])
+        return Missing(whole, None if absent else back or "/")
 
     def close(self) -> None:
         for fd in self.fds:

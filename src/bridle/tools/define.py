@@ -11,6 +11,7 @@ from typing import (
     Generic,
     TypeAlias,
     TypeVar,
+    get_args,
     get_origin,
     overload,
 )
@@ -206,9 +207,16 @@ def _define(
 
 def _context_parameter(hints: dict[str, Any]) -> str | None:
     for name, hint in hints.items():
-        if name != "return" and (hint is ToolContext or get_origin(hint) is ToolContext):
+        if name != "return" and _is_context(hint):
             return name
     return None
+
+
+def _is_context(hint: Any) -> bool:
+    """Also `ToolContext | None`, for a function that is called without one elsewhere."""
+    return any(
+        one is ToolContext or get_origin(one) is ToolContext for one in (hint, *get_args(hint))
+    )
 
 
 def _executor(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from bridle.journal.recorder import Journal
-    from bridle.journal.state import RunState
+    from bridle.journal.run_state import RunState
     from bridle.ports.clock import Clock
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from bridle.errors import UserError
 from bridle.gate.decide import terms_of
-from bridle.journal.state import RULES_SETTING
+from bridle.journal.fold_thread import RULES_SETTING
 from bridle.permissions.evaluate import evaluate
 from bridle.permissions.profiles import category_named, effect_named
 from bridle.types.content import ToolCall
@@ -18,6 +18,7 @@ from bridle.types.permissions import Decision, Rule
 
 if TYPE_CHECKING:
     from bridle.app.attachment import Attachment
+    from bridle.journal.state import ThreadState
 
 
 class SessionPermissions:
@@ -92,7 +93,8 @@ class SessionPermissions:
         return evaluate(tool, facts, policy, terms_of(state.grants, ()).grants)
 
     async def _add(self, rule: Rule) -> None:
-        kept = [old for old in self._attachment.state.rules if old.id != rule.id]
-        value = msgspec.to_builtins((*kept, rule))
-        changed = SettingsChanged(key=RULES_SETTING, value=value)
-        await self._attachment.journal.append(self._attachment.thread.id, changed)
+        def added(state: ThreadState) -> SettingsChanged:
+            kept = [old for old in state.rules if old.id != rule.id]
+            return SettingsChanged(key=RULES_SETTING, value=msgspec.to_builtins((*kept, rule)))
+
+        await self._attachment.journal.change(self._attachment.thread.id, added)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import msgspec
 
-from bridle.errors import HeadMoved, UserError
-from bridle.ports.store import Append, Batch
+from bridle.errors import UserError
 from bridle.types.events import StateChanged
 
 if TYPE_CHECKING:
     from bridle.app.attachment import Attachment
     from bridle.app.json_schema import JsonSchema
+    from bridle.journal.state import ThreadState
 
 
 class StateShape:
@@ -49,7 +49,7 @@ class StateShape:
                 f"The state class {self.kind.__name__} cannot be built without arguments: {error}. "
                 "Give every field a default, or give an instance."
             ) from error
-        self.initial = _plain(value)
+        self.initial = dict(_plain(value))
         self.check(self.initial)
 
     def check(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,8 +65,8 @@ class StateShape:
             raise UserError(suggest(min(unknown), self.initial, what="state field"))
         try:
             if hasattr(self.kind, "model_validate"):
-                return _plain(self.kind.model_validate(dict(values)))
-            return _plain(msgspec.convert(dict(values), self.kind))
+                return dict(_plain(self.kind.model_validate(dict(values))))
+            return dict(_plain(msgspec.convert(dict(values), self.kind)))
         except (msgspec.ValidationError, ValueError) as error:
             raise UserError(f"The state would not be valid: {error}") from error
 
@@ -88,12 +88,10 @@ def _supported(kind: type) -> bool:
     )
 
 
-def _plain(value: Any) -> dict[str, Any]:
+def _plain(value: Any) -> Any:
     if hasattr(value, "model_dump"):
-        dumped: dict[str, Any] = value.model_dump(mode="json")
-        return dumped
-    plain: dict[str, Any] = msgspec.to_builtins(value)
-    return plain
+        return value.model_dump(mode="json")
+    return msgspec.to_builtins(value)
 
 
 class SessionState:
@@ -109,7 +107,7 @@ class SessionState:
 
     def get(self) -> Any:
         """A snapshot of the state."""
-        return self._shape.build(self._values())
+        return self._shape.build(self._values(self._attachment.state))
 
     async def set(self, **updates: Any) -> None:
         """Change some fields."""
@@ -124,29 +122,26 @@ class SessionState:
         def apply(values: dict[str, Any]) -> dict[str, Any]:
             returned = function(self._shape.build(values))
             changes = returned if isinstance(returned, Mapping) else _plain(returned)
+            if not isinstance(changes, Mapping):
+                raise UserError(
+                    f"The function given to state.update returned {returned!r}; return the new "
+                    "state, or a mapping with the fields to change."
+                )
             return {**values, **changes}
 
         await self._change(apply)
         return self.get()
 
     async def _change(self, function: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        async with self._lock:
-            while True:
-                journal = self._attachment.journal
-                state = await journal.fold(self._attachment.thread.id)
-                before = self._values()
-                after = self._shape.check(function(dict(before)))
-                changed = tuple(key for key in after if before.get(key) != after[key])
-                if not changed:
-                    return
-                event = StateChanged(state=after, changed_keys=changed)
-                append = Append(thread_id=state.id, events=(event,), expect=state.seq)
-                try:
-                    await journal.write(Batch(appends=(append,)))
-                except HeadMoved:
-                    continue
-                return
+        def change(state: ThreadState) -> StateChanged | None:
+            before = self._values(state)
+            after = self._shape.check(function(dict(before)))
+            changed = tuple(key for key in after if before.get(key) != after[key])
+            return StateChanged(state=after, changed_keys=changed) if changed else None
 
-    def _values(self) -> dict[str, Any]:
-        kept = self._attachment.state.values
+        async with self._lock:
+            await self._attachment.journal.change(self._attachment.thread.id, change)
+
+    def _values(self, state: ThreadState) -> dict[str, Any]:
+        kept = state.values
         return dict(self._shape.initial if kept is None else {**self._shape.initial, **kept})

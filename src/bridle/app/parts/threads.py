@@ -12,6 +12,7 @@ from bridle.types.events import (
     SettingsChanged,
     StateChanged,
     SubagentModelChanged,
+    TasksUpdated,
     ThreadChanged,
     ThreadCreated,
     ThreadDeleted,
@@ -102,7 +103,7 @@ class SessionThreads:
     async def clone(
         self, source: str | None = None, title: str | None = None, resource_id: str | None = None
     ) -> Thread:
-        """Copy a thread with its messages, settings, state and models, and switch to the copy.
+        """Copy a thread: messages, settings, state, tasks and models; then switch to the copy.
 
         The source is not touched. A run that is going on there is not copied.
         """
@@ -186,9 +187,11 @@ class SessionThreads:
 
 
 def _kept(state: ThreadState) -> Iterator[Event]:
-    """The events that give a copy the application's state and the models of subagents."""
+    """The events that give a copy the state, the tasks and the models of subagents."""
     if state.values is not None:
         yield StateChanged(state=state.values, changed_keys=tuple(state.values))
+    if state.tasks:
+        yield TasksUpdated(call_id="", tasks=state.tasks)
     for kind, model_id in state.subagent_models.items():
         yield SubagentModelChanged(model_id=model_id, agent_type=kind or None, scope="thread")
 

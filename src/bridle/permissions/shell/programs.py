@@ -201,6 +201,8 @@ def read_operands(words: Sequence[Word]) -> list[tuple[int, Word]]:
     name = program(words)
     if name == "find":
         return [(index, word) for index, word in _starting_points(words) if _is_path(word)]
+    if name == "ln":
+        return [(index, word) for index, word in operands(words) if _is_path(word)]
     if name not in READERS and name not in PATTERN_READERS:
         return []
     found = operands(words, "" if name in READERS else "ABCmgtTFve")

@@ -210,14 +210,19 @@ def _npx(words: Sequence[Word]) -> Reading | None:
 def _package(words: Sequence[Word]) -> Reading | None:
     program = words[0].text.rsplit("/", 1)[-1]
     if len(words) > 2 and words[1].text in _RUN[program]:
-        return _runs(words, 2)
+        return _runs(words, 3 if program == "direnv" else 2)
     return None
 
 
 def _runs(words: Sequence[Word], at: int) -> Reading | None:
-    """What follows is the program, unless options stand between (an extra effect, not read)."""
-    if at >= len(words) or words[at].text.startswith("-"):
+    """What follows is the program, unless options stand between (an extra effect, not read).
+
+    Then any later word may be the program, as far as denying goes.
+    """
+    if at >= len(words):
         return None
+    if words[at].text.startswith("-"):
+        return Reading(guesses=unread(words[at - 1 :], "").guesses)
     return Reading(inner=(Inner(tuple(words[at:]), at),))
 
 

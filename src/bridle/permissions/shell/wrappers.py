@@ -75,7 +75,7 @@ UNREAD = names(
     "numactl chrt taskset setarch linux32 linux64 chpst softlimit envdir torify torsocks "
     "proxychains proxychains4 faketime eatmydata caffeinate script sem setuidgid daemonize "
     "ssh-agent aa-exec catchsegv chronic hyperfine multitime cpulimit trickle ld.so xterm "
-    "gnome-terminal konsole x-terminal-emulator"
+    "gnome-terminal konsole x-terminal-emulator choom ccache sccache"
 )
 """Programs that run others in ways that are not read here."""
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from bridle.journal.calls import CallState
-    from bridle.journal.state import RunState, ThreadState
+    from bridle.journal.run_state import RunState
+    from bridle.journal.state import ThreadState
     from bridle.ports.store import Store
     from bridle.runs.replay.cuts import Cuts
     from bridle.runs.replay.tape import E, Tape

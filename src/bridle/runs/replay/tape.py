@@ -16,6 +16,7 @@ from bridle.types.events import (
     LeaseTaken,
     MessageEnded,
     SettingsChanged,
+    TasksUpdated,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +33,11 @@ def is_external(event: Event) -> bool:
     if isinstance(event, SettingsChanged):
         return event.call_id is msgspec.UNSET
     ours = isinstance(event, MessageEnded) and bool(event.consumes)
-    copied = isinstance(event, MessageEnded | HookRan) and event.run_id is None and not ours
+    copied = (
+        isinstance(event, MessageEnded | HookRan | TasksUpdated)
+        and event.run_id is None
+        and not ours
+    )
     return copied or event.origin == "external"
 
 

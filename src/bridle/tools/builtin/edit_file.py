@@ -16,6 +16,7 @@ from bridle.tools.define import Tool, ToolContext, tool
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bridle.ports.tools import CallScope
     from bridle.tools.builtin.workspace import Workplace
 
 
@@ -36,7 +37,7 @@ def edit_file_tool(place: Workplace) -> Tool:
     ) -> str:
         """Replace the text `old` in a file by `new`; `old` must stand there once."""
         edits = (Edit(old, new, replace_all),)
-        return await anyio.to_thread.run_sync(_edit, place, path, edits, ctx.thread_id)
+        return await anyio.to_thread.run_sync(_edit, place, path, edits, ctx.scope)
 
     return edit_file
 
@@ -49,14 +50,14 @@ def multi_edit_tool(place: Workplace) -> Tool:
         """Make several replacements in one file, in order; all of them or none."""
         if not edits:
             raise ToolError("There are no edits.")
-        return await anyio.to_thread.run_sync(_edit, place, path, tuple(edits), ctx.thread_id)
+        return await anyio.to_thread.run_sync(_edit, place, path, tuple(edits), ctx.scope)
 
     return multi_edit
 
 
-def _edit(place: Workplace, path: str, edits: Sequence[Edit], thread_id: str) -> str:
-    check_unchanged(place, path, thread_id, near=edits[0].old)
-    text = read_text(place, path, thread_id)
+def _edit(place: Workplace, path: str, edits: Sequence[Edit], scope: CallScope) -> str:
+    check_unchanged(place, path, scope.thread_id, near=edits[0].old)
+    text = read_text(place, path, scope.thread_id)
     places = 0
     for number, edit in enumerate(edits, 1):
         try:
@@ -70,5 +71,5 @@ def _edit(place: Workplace, path: str, edits: Sequence[Edit], thread_id: str) ->
                 kind=error.kind,
             ) from error
         places += count
-    store(place, path, text, thread_id)
+    store(place, path, text, scope)
     return f"Edited {path} in {places} place{'s' if places != 1 else ''}."

@@ -35,8 +35,11 @@ def inspect_context_tool() -> Tool:
 
 
 def described(window: Window) -> dict[str, Any]:
-    """The parts of a request with their sizes; the counts are those of the model's tokenizer."""
+    """The parts of a request with their sizes, counted by the model's tokenizer or estimated."""
+    from bridle.models import tokens
+
     count = window.count
+    exact = tokens.count("", window.model_id).exact
     tools = {spec.name: count(msgspec.json.encode(spec).decode()) for spec in window.tools}
     messages = [_texts(message) for message in window.messages]
     by_role: dict[str, int] = {}
@@ -47,6 +50,7 @@ def described(window: Window) -> dict[str, Any]:
         "model": window.model_id,
         "context_window": window.context_window,
         "tokens": {
+            "estimated": not exact,
             "total": total,
             "system": count(window.system),
             "tools": sum(tools.values()),

@@ -12,6 +12,7 @@ from bridle.tools.builtin.read_file import numbered
 from bridle.tools.define import Tool, ToolContext, tool
 
 if TYPE_CHECKING:
+    from bridle.ports.tools import CallScope
     from bridle.tools.builtin.workspace import Workplace
 
 SHOWN_LINES = 40
@@ -23,24 +24,25 @@ def write_file_tool(place: Workplace) -> Tool:
     @tool(name="write_file", category="edit", effect="safe", paths=place.touched)
     async def write_file(path: str, content: str, ctx: ToolContext[Any]) -> str:
         """Write a text file, creating it and its directories, or replacing what is there."""
-        return await anyio.to_thread.run_sync(_write, place, path, content, ctx.thread_id)
+        return await anyio.to_thread.run_sync(_write, place, path, content, ctx.scope)
 
     return write_file
 
 
-def _write(place: Workplace, path: str, content: str, thread_id: str) -> str:
+def _write(place: Workplace, path: str, content: str, scope: CallScope) -> str:
     before = place.files.status(path)
     if before is not None:
-        check_unchanged(place, path, thread_id)
-    store(place, path, content, thread_id)
+        check_unchanged(place, path, scope.thread_id)
+    store(place, path, content, scope)
     lines = len(content.splitlines())
     return f"{'Created' if before is None else 'Wrote'} {path} ({lines} lines)."
 
 
-def store(place: Workplace, path: str, content: str, thread_id: str) -> None:
-    """Put a file in place at once; the thread knows it from now on."""
+def store(place: Workplace, path: str, content: str, scope: CallScope) -> None:
+    """Put a file in place at once, where it was decided; the thread knows it from now on."""
     body = content.encode("utf-8", "surrogateescape")
-    place.seen.remember(thread_id, place.files.write(path, body))
+    status = place.files.write(path, body, leads_to=next(iter(scope.paths), None))
+    place.seen.remember(scope.thread_id, status)
 
 
 def check_unchanged(

@@ -17,7 +17,7 @@ class ModeChanged(Event, frozen=True, kw_only=True, tag="mode_changed"):
 
 
 class ModelChanged(Event, frozen=True, kw_only=True, tag="model_changed"):
-    """A mode uses another model; `scope` is thread (kept) or session."""
+    """A mode uses another model; `scope` is thread (kept), session, or mode: it came with one."""
 
     model_id: str | None
     scope: str
