@@ -16,7 +16,7 @@ from bridle.agent.budget import spent, worst_case
 from bridle.agent.calls import first_error
 from bridle.agent.setup import NATIVE
 from bridle.agent.stream import Draft
-from bridle.context.window import newest
+from bridle.context.window import moved_on, newest
 from bridle.errors import BudgetBlocked, HeadMoved, ModelError, RequestAbandoned
 from bridle.gate.classify import Classification, KnownTools, Opinions
 from bridle.gate.decide import terms_of
@@ -172,7 +172,8 @@ class Step(Fixed, frozen=True, kw_only=True):
             id=reservation, account=run.start.account, tokens=room.tokens, usd=room.usd
         )
         try:
-            await self.log.decide(reserved, started, extra=Extra(reserve=wanted))
+            broken = self._left_out(run)
+            await self.log.decide(*broken, reserved, started, extra=Extra(reserve=wanted))
         except BudgetBlocked:  # a sibling was faster: look again
             raise HeadMoved("the budget moved") from None
         return Draft(
@@ -185,6 +186,15 @@ class Step(Fixed, frozen=True, kw_only=True):
             live=heard_above(self.log.journal.live, self.log.state.thread),
             redactor=self.log.journal.redactor,
         )
+
+    def _left_out(self, run: RunState) -> tuple[ev.Event, ...]:
+        """Tell when the oldest messages are no longer sent: what a provider cached ends there."""
+        limit = self.setup.head.history
+        if not moved_on(self.log.state.messages, limit):
+            return ()
+        cause = f"history: only the newest {limit} messages are sent"
+        policy = run.start.policy
+        return (ev.PrefixBroken(run_id=run.run_id, cause=cause, head=run.head, policy=policy),)
 
     def _recipe(self, run: RunState, room: Room) -> ev.Recipe:
         messages = self.log.state.messages

@@ -22,6 +22,15 @@ def newest(messages: Sequence[Message], limit: int | None) -> Sequence[Message]:
     return [*(message for message in messages[:start] if message.pinned), *messages[start:]]
 
 
+def moved_on(messages: Sequence[Message], limit: int | None) -> bool:
+    """Whether the next request does not begin with all that the last one held."""
+    if limit is None:
+        return False
+    answers = [n for n, message in enumerate(messages) if message.role == "assistant"]
+    before = newest(messages[: answers[-1]], limit) if answers else ()
+    return list(before) != list(newest(messages, limit)[: len(before)])
+
+
 def _begin(messages: Sequence[Message], limit: int) -> int:
     for start in range(len(messages) - limit, len(messages)):
         if messages[start].role == "user":

@@ -70,7 +70,7 @@ class TapeModel:
     @property
     def price(self) -> Price | None:
         """The price of the request that is about to begin, else of the one begun last."""
-        begins = isinstance(self.tape.next, ev.BudgetReserved)
+        begins = isinstance(self.tape.next, ev.BudgetReserved | ev.PrefixBroken)
         place = self.tape.position
         nearest = self.tape.events[place:] if begins else reversed(self.tape.events[:place])
         for event in nearest:
