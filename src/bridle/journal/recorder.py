@@ -19,6 +19,7 @@ from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.journal.state import PASSING, ThreadState
 from bridle.ports.store import Append, Batch, Reservation, Spent, Store
 from bridle.types.base import Fixed, Moving
+from bridle.types.collecting import collector_paused
 from bridle.types.events import (
     AnyLiveEvent,
     ApprovalAnswered,
@@ -108,7 +109,8 @@ class Journal(Fixed, frozen=True, kw_only=True):
         if state is None:
             history = await self.store.history(thread_id, passing=PASSING)
             state = self.states.setdefault(thread_id, ThreadState(thread_id))
-            state.take(history)
+            with collector_paused():
+                state.take(history)
             self.bus.begin(thread_id, state.seq)
         await self.catch_up(state)
         return state

@@ -27,7 +27,7 @@ from bridle.types.ops import (
 from bridle.types.usage import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from bridle.journal.run_state import RunState
     from bridle.types.agents import Mail
@@ -109,16 +109,20 @@ class ThreadState(Moving, weakref=True):
         """Take one more event into account."""
         self.seq = event.seq
         names = getattr(event, "consumes", ())
-        consumed = [self.inputs.pop(name, None) for name in names]
-        if not is_kept(event):
-            for name in names:
-                self.mail.pop(name, None)
+        consumed = self._consume(event, names) if names else ()
         handler = HANDLERS.get(type(event))
         if handler is not None:
             handler(self, event)
         for op in consumed:
             if self.run is not None and isinstance(op, TO_A_RUN):
                 self.run.values.update(op.context)
+
+    def _consume(self, event: ev.Event, names: Sequence[str]) -> list[Op | None]:
+        """Take inputs out that an event deals with."""
+        if not is_kept(event):
+            for name in names:
+                self.mail.pop(name, None)
+        return [self.inputs.pop(name, None) for name in names]
 
 
 def is_kept(event: ev.Event) -> bool:

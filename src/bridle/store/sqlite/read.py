@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bridle.types.collecting import collector_paused
 from bridle.types.events import DurableEvent, MessageEnded, decode_event
 from bridle.types.ledger import Account
 from bridle.types.runs import PendingRow, RunPlace, RunRow
@@ -70,7 +71,8 @@ def history(db: sqlite3.Connection, thread_id: str, passing: Sequence[str]) -> l
         "order by seq",
         (thread_id, *passing, before[0] if before else 0),
     )
-    return [decode_event(body) for (body,) in rows]
+    with collector_paused():
+        return [decode_event(body) for (body,) in rows]
 
 
 def records(db: sqlite3.Connection, thread_id: str) -> list[tuple[int, str, bytes]]:
