@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ async def test_leaving_out_the_oldest_is_told(limit: int | None) -> None:
         events = await harness.store.events(session.thread_id)
         replayed = await replay_thread(harness.store, session.thread_id)
     first = [request.messages[0].text for request in model.requests]
-    moved = sum(one != other for one, other in zip(first, first[1:], strict=False))
+    moved = sum(one != other for one, other in itertools.pairwise(first))
     broken: list[Any] = [event for event in events if event.type == "prefix_broken"]
     assert len(broken) == moved
     assert (moved > 0) == (limit is not None)
