@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -39,6 +40,7 @@ class Installed:
         self._project = project
         (project.cwd / "harness.yaml").unlink()
         (project.cwd / "script.yaml").write_text("- says: hello\n")
+        self.told = ""
 
     @property
     def bundles(self) -> list[Path]:
@@ -56,6 +58,7 @@ class Installed:
             check=True,
         )
         assert done.stdout == "hello\n"
+        self.told = done.stderr
         loaded, taken, said = done.stderr.splitlines()[-1].split(" ", 2)
         return int(loaded), int(taken), said
 
@@ -94,6 +97,22 @@ def test_a_module_that_is_gone_is_gone(installed: Installed) -> None:
     with pytest.raises(subprocess.CalledProcessError) as failed:
         installed.run()
     assert "bridle.surfaces.cli.stepping" in failed.value.stderr
+
+
+def test_what_comes_first_on_the_path_is_found_first(installed: Installed) -> None:
+    installed.run()
+    installed.run()
+    assert "in front" not in installed.told
+    same = Path(shlex.__file__).read_text()
+    said = "import sys; print('in front', file=sys.stderr)\n"
+    (installed.package.parent / "shlex.py").write_text(said + same)
+    installed.run()
+    assert "in front" in installed.told
+    installed.run()
+    assert "in front" in installed.told, "also once it is in the bundle"
+    (installed.package.parent / "shlex.py").unlink()
+    installed.run()
+    assert "in front" not in installed.told
 
 
 @pytest.mark.parametrize("left", [0, 1, 1000, -1])

@@ -1,10 +1,10 @@
-"""The bytecode of what a command imports, in one file: a run needs some four hundred modules.
+"""The bytecode of what a command imports, in one file: a run needs some five hundred modules.
 
 Looking each of them up, and opening and reading its file, takes as long as running its body. So a
 command that did so leaves what it read in one file beside Python's own caches, and the next one
-takes the code from there. Nothing else changes: the names on `sys.path` are looked for as ever,
-only what lies within a package that was found comes from the file, and only while the source has
-the size and the time of change that it had.
+takes the code from there. What is found is what Python would find: a module comes from the file
+only where nothing before it on `sys.path` has its name, and its source has the size and the time of
+change that it had.
 """
 
 from __future__ import annotations
@@ -48,19 +48,23 @@ class Bundle:
     def __init__(self, path: str, entries: dict[str, Entry]) -> None:
         self.path = path
         self._entries = entries
+        self._loaded = frozenset(sys.modules)
+        self._places: list[str] = []
+        self._before: dict[str, set[str]] = {}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module within a package, where its source did not change."""
+        """Find a module where Python would, if its source did not change."""
         del target
         entry = self._entries.get(fullname)
-        if entry is None or path is None:
+        if entry is None:
             return None
         source, cached, _, _, is_package, code = entry
         folder = os.path.dirname(source)  # noqa: PTH120 - pathlib is not loaded here, and slow
         inside = os.path.dirname(folder) if is_package else folder  # noqa: PTH120
-        if inside not in path or not _holds(entry):
+        found = inside in path if path is not None else self._is_first(fullname, inside)
+        if not found or not _holds(entry):
             return None
         spec = ModuleSpec(fullname, Loader(fullname, source, code), origin=source)
         spec.submodule_search_locations = [folder] if is_package else None
@@ -68,19 +72,25 @@ class Bundle:
         spec.cached = cached
         return spec
 
+    def _is_first(self, name: str, folder: str) -> bool:
+        """Whether no place before this one on `sys.path` may have a module of this name."""
+        if self._places != sys.path:
+            self._places, self._before = list(sys.path), _names_before(sys.path)
+        return folder in self._before and name not in self._before[folder]
+
     def keep(self) -> None:
         """Write the file anew where modules were read that it does not have."""
         read = {
             name: entry
             for name, module in list(sys.modules.items())
-            if "." in name and not self._has(name, module) and (entry := _entry(name, module))
+            if not self._has(name, module) and (entry := _entry(name, module))
         }
         if read and len(read) + len(self._entries) >= LEAST:
             held = {name: entry for name, entry in self._entries.items() if _holds(entry)}
             _write(self.path, marshal.dumps((_key(), held | read)))
 
     def _has(self, name: str, module: ModuleType) -> bool:
-        if isinstance(getattr(module, "__loader__", None), Loader):
+        if name in self._loaded or isinstance(getattr(module, "__loader__", None), Loader):
             return True
         entry = self._entries.get(name)
         return entry is not None and _holds(entry)
@@ -97,6 +107,22 @@ def install(command: str) -> Bundle | None:
     bundle = Bundle(path, _read(path))
     sys.meta_path.insert(0, bundle)
     return bundle
+
+
+def _names_before(places: Sequence[str]) -> dict[str, set[str]]:
+    """For every directory on a path, the names in those before it; none after an archive."""
+    found: dict[str, set[str]] = {}
+    names: set[str] = set()
+    for place in places:
+        if place not in found:
+            found[place] = set(names)
+        try:
+            names.update([name.partition(".")[0] for name in os.listdir(place or ".")])  # noqa: PTH208
+        except FileNotFoundError:
+            continue
+        except OSError:
+            break
+    return found
 
 
 def _holds(entry: Entry) -> bool:
