@@ -100,9 +100,9 @@ class Turn:
 
     async def _go_on(self, run: RunState, setup: RunSetup) -> None:
         """Do what comes next in a run: what the log left open first, then another step."""
-        step = self._step(setup)
+        step = self._step(run, setup)
         if run.request is not None:
-            await step.settle_orphan(run)
+            await step.settle_orphan()
             return
         if run.held_calls and not run.expired:
             hooked = Hooked(log=self.log, setup=setup)
@@ -119,11 +119,12 @@ class Turn:
             return
         if await self._has_enough(run, setup) or await self._attending.listen(run, setup):
             return
-        await self._working.until_paused(run, lambda: step.take(run))
+        await self._working.until_paused(run, step.take)
 
-    def _step(self, setup: RunSetup) -> Step:
+    def _step(self, run: RunState, setup: RunSetup) -> Step:
         return Step(
             log=self.log,
+            run=run,
             setup=setup,
             clock=self.clock,
             next_delay=self._next_delay,
