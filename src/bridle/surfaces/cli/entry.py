@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Run `bridle`."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _open_streams()
     if sys.argv[1:] in (["--version"], ["-V"]):
         from bridle._version import __version__
 
@@ -19,6 +21,17 @@ def main() -> None:
     from bridle.surfaces.cli.main import run
 
     _leave(run(sys.argv[1:]))
+
+
+def _open_streams() -> None:
+    """Stand in for the streams that were closed: no file that is opened may take their numbers."""
+    import os
+
+    while os.open(os.devnull, os.O_RDWR) <= 2:
+        pass
+    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 def _leave(code: int) -> NoReturn:
