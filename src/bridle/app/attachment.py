@@ -14,7 +14,7 @@ from bridle.types.base import Fixed
 from bridle.types.events import AnyEvent, Event, MessageEnded, ThreadRenamed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from anyio.abc import TaskGroup
 
@@ -56,6 +56,8 @@ class Attachment:
         self.view = SessionView()
         self.display = DisplayState()
         self.session_models: dict[str, str] = {}
+        self.starting: dict[str, Callable[[], Awaitable[None]]] = {}
+        """Runs that were started and are not admitted yet, in order, with how to wait for that."""
         self._thread: Thread | None = None
         self._state: ThreadState | None = None
         self._unsubscribe: Callable[[], None] | None = None
@@ -171,26 +173,34 @@ class Attachment:
         """Read the thread's row again."""
         self._thread = await self.journal.store.thread(self.thread.id)
 
-    async def admit(self, op: Op) -> None:
-        """Put an op into the thread's inbox."""
-        await self.journal.admit(self.thread.id, op, input_id=self.engine.new_id("in"))
+    async def started(self) -> None:
+        """Wait until the runs that were started before now are admitted, or refused."""
+        for begin in tuple(self.starting.values()):
+            await begin()
 
-    async def held_elsewhere(self) -> Lease | None:
-        """The lease of another process or harness that works on the thread, if one does."""
-        lease = await self.journal.store.lease(self.thread.id)
+    async def admit(self, op: Op, thread_id: str | None = None) -> None:
+        """Put an op into the inbox of a thread, by default of the present one."""
+        name = thread_id or self.thread.id
+        await self.started()
+        await self.journal.admit(name, op, input_id=self.engine.new_id("in"))
+
+    async def held_elsewhere(self, thread_id: str) -> Lease | None:
+        """The lease of another process or harness that works on a thread, if one does."""
+        lease = await self.journal.store.lease(thread_id)
         return None if lease is None or self.engine.dispatcher.drain.holds(lease) else lease
 
-    async def admit_alone(self, op: Op) -> None:
-        """Put an op into the inbox, unless somebody else works on the thread."""
-        lease = await self.held_elsewhere()
+    async def check_free(self, thread_id: str) -> None:
+        """Refuse to go on while somebody else works on a thread."""
+        lease = await self.held_elsewhere(thread_id)
         if lease is not None:
-            raise ThreadInUse(self.thread.id, str(lease.owner), lease.since)
-        await self.admit(op)
+            raise ThreadInUse(thread_id, str(lease.owner), lease.since)
 
     async def settle(self, op: Op) -> None:
         """Put an op into the inbox and wait until it has taken effect."""
-        await self.admit_alone(op)
-        await self.engine.dispatcher.rested(self.thread.id)
+        name = self.thread.id
+        await self.check_free(name)
+        await self.admit(op, name)
+        await self.engine.dispatcher.rested(name)
 
     def _hear(self, event: AnyEvent) -> None:
         thread = self._thread
