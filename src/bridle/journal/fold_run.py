@@ -50,6 +50,8 @@ def _message_started(state: ThreadState, event: ev.MessageStarted) -> None:
     if event.role == "assistant":
         run = run_of(state)
         run.request = OpenRequest(event.message_id, run.reservation)
+        if event.request is not None and event.request.price is None:
+            run.unpriced |= run.start.price is None or event.request.unpriced is True
 
 
 def _message_ended(state: ThreadState, event: ev.MessageEnded) -> None:
