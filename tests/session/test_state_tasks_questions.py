@@ -67,6 +67,27 @@ async def test_an_update_must_return_what_to_change(opened):
         assert session.state.get() == {"n": 1}
 
 
+@pytest.mark.parametrize("given", [Struct, {"properties": {"count": {"type": "integer"}}}])
+async def test_an_update_may_change_the_copy_that_it_is_given(opened, given):
+    def add(state):
+        if isinstance(state, dict):
+            state["count"] = state.get("count", 0) + 1
+        else:
+            state.count += 1
+
+    async def later(state):
+        add(state)
+
+    async with opened(state=given) as harness:
+        session = await harness.session()
+        await session.state.update(fn=add)
+        await session.state.update(fn=add)
+        with pytest.raises(UserError, match="is async; give a plain one"):
+            await session.state.update(later)
+        state = session.state.get()
+        assert (state["count"] if isinstance(state, dict) else state.count) == 2
+
+
 async def test_a_state_class_that_cannot_be_built_is_refused(opened):
     class Needs(msgspec.Struct):
         must: int

@@ -122,6 +122,7 @@ async def test_a_session_without_a_thread_shows_nothing_of_the_one_it_had(opened
         shown = []
         stop = session.events.subscribe_display(shown.append)
         await session.set_resource("elsewhere")
+        assert session.threads.current is None
         assert session.pending == ()
         assert session.display == DisplaySnapshot()
         assert not session.is_running

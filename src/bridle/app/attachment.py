@@ -70,8 +70,13 @@ class Attachment:
         return self.engine.journal
 
     @property
+    def current(self) -> Thread | None:
+        """The thread that the session is attached to, if there is one."""
+        return self._thread
+
+    @property
     def thread(self) -> Thread:
-        """The thread that the session is attached to."""
+        """The thread that the session is attached to; raises where there is none."""
         if self._thread is None:
             raise ConfigError("The session has no thread; create or switch to one.")
         return self._thread

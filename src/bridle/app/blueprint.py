@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from bridle.models.registry import ModelRegistry
     from bridle.ports.classifier import Classifier
     from bridle.ports.snapshots import Snapshots
+    from bridle.types.content import ToolCall
     from bridle.types.permissions import Policy
     from bridle.types.secrets import Secret
+    from bridle.types.tools import CallFacts
 
 NO_VALUES: Mapping[str, Any] = {}
 UseCounts = Mapping[str, int] | Callable[[], Mapping[str, int]]
@@ -152,6 +154,13 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         mode = self.mode(state.mode_id)
         agent = mode.agent_for(self.context(state, mode, {}))
         return ToolSet(self.agent_tools(agent, state))
+
+    def described(self, state: ThreadState, call: ToolCall) -> CallFacts:
+        """What a call in a thread would be, as far as its tools are known without a request."""
+        mode = self.mode(state.mode_id)
+        agent = mode.agent_for(self.context(state, mode, {}))
+        surface = self.surface(agent, state)
+        return ToolSet(surface.offered, withheld=surface.withheld).describe(call)
 
     def _own_tools(
         self, agent: Agent[Any, Any], state: ThreadState, values: Mapping[str, Any]

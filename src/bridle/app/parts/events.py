@@ -57,13 +57,13 @@ class SessionEvents:
         self._listeners: dict[int, _Listening] = {}
         attachment.moved.append(self._follow)
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` with every event from now on; returns how to stop.
+    def subscribe(self, fn: Listener) -> Callable[[], None]:
+        """Call `fn` with every event from now on; returns how to stop.
 
         It follows the session from thread to thread. A listener that raises hurts neither the run
         nor the others.
         """
-        listening = _Listening(listener)
+        listening = _Listening(fn)
         self._listeners[id(listening)] = listening
         listening.move(self._attachment.journal.bus, self._attachment.thread_id)
 
@@ -93,18 +93,18 @@ class SessionEvents:
 
     def subscribe_display(
         self,
-        listener: Callable[[DisplaySnapshot], None],
+        fn: Callable[[DisplaySnapshot], None],
         window: float = 0.25,
         max_wait: float = 0.5,
     ) -> Callable[[], None]:
-        """Call `listener` with a snapshot when things have changed, not for every change.
+        """Call `fn` with a snapshot when things have changed, not for every change.
 
         Changes are gathered for `window` seconds after the last one, `max_wait` at most; what a
         person must react to is shown at once. There is no call before the first change.
         """
         scheduler = DisplayScheduler(
             display=self._display,
-            listener=listener,
+            listener=fn,
             window=window,
             max_wait=max_wait,
             clock=self._attachment.engine.clock,
