@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bridle.agent.loops import is_looping
 from bridle.types.base import Fixed
 from bridle.types.ops import Deliver, Steer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bridle.journal.run_state import RunState
     from bridle.journal.state import ThreadState
     from bridle.types.messages import StopReason
     from bridle.types.runs import Failure, Reason, RunVerdict
+
+REPEATS = 10
+LONGEST_PERIOD = 3
+"""Of a loop, in steps."""
 
 NATURAL: frozenset[Reason] = frozenset({"end_turn", "stop_sequence", "tool_use", "handed_off"})
 
@@ -80,3 +85,23 @@ def verdict(run: RunState, reason: Reason) -> RunVerdict:
     if not run.checks:
         return "claimed"
     return "verified" if all(check.passed for check in run.checks.values()) else "failed"
+
+
+def is_looping(trail: Sequence[tuple[str, ...]]) -> bool:
+    """Tell whether the last steps are the same few batches of calls over and over.
+
+    `trail` holds the canonical calls of each step, also where they succeed. A period of one to
+    three steps that was repeated ten times is a loop.
+    """
+    return any(_repeats(trail, period) for period in range(1, LONGEST_PERIOD + 1))
+
+
+def _repeats(trail: Sequence[tuple[str, ...]], period: int) -> bool:
+    length = period * REPEATS
+    if len(trail) < length:
+        return False
+    tail = trail[-length:]
+    pattern = tail[:period]
+    if not all(pattern):
+        return False
+    return all(tail[i] == pattern[i % period] for i in range(length))

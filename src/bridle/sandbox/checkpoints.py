@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import anyio
 
 from bridle.errors import RunError, ToolError
-from bridle.sandbox import restoring, seeding
+from bridle.sandbox import index, restoring
 from bridle.sandbox.objects import Blob, write_object, write_tree
 from bridle.sandbox.repository import Repository
 from bridle.sandbox.restoring import Change, Restored
@@ -196,7 +196,7 @@ class Checkpoints:
 
     async def _seed(self) -> None:
         self._seeded = self._index_time()
-        await seeding.seed(self.repository)
+        await index.seed(self.repository)
 
     def _index_time(self) -> int:
         try:
