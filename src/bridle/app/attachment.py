@@ -61,8 +61,8 @@ class Attachment:
         self._thread: Thread | None = None
         self._state: ThreadState | None = None
         self._unsubscribe: Callable[[], None] | None = None
-        self.moved: list[Callable[[AnyEvent | None], None]] = []
-        """Called when the session has come to another thread, with how that began, or to none."""
+        self.heard: Callable[[AnyEvent], None] = lambda _event: None
+        """Called with every event of the thread, when the session has taken it into account."""
 
     @property
     def journal(self) -> Journal:
@@ -119,7 +119,8 @@ class Attachment:
             with anyio.CancelScope(shield=True):
                 await self.engine.locks.release(thread.id)
             raise
-        self._tell_moved(created)
+        if created is not None:
+            self.heard(created)
 
     async def _hold(self, thread: Thread) -> None:
         store = self.journal.store
@@ -142,10 +143,6 @@ class Attachment:
         ours = [event for event in events if event.run_id in (run.run_id, None)]
         return [*ours, *self.journal.bus.open_message(self.state.id)]
 
-    def _tell_moved(self, created: AnyEvent | None = None) -> None:
-        for listener in self.moved:
-            listener(created)
-
     async def leave(self) -> None:
         """Hold no thread, and show none."""
         await self._leave()
@@ -154,7 +151,6 @@ class Attachment:
     async def _leave(self) -> None:
         left = self.thread_id
         self._detach()
-        self._tell_moved()
         if left is not None:
             await self.engine.locks.release(left)
 
@@ -221,6 +217,8 @@ class Attachment:
             state.apply(event)
         self.view.apply(event)
         self.display.apply(event if own else None, self.view.pending, state.queued)
+        if own:
+            self.heard(event)
 
 
 def _touched(thread: Thread, event: Event) -> Thread:
