@@ -103,7 +103,12 @@ async def test_several_questions_wait_at_once_and_wrong_answers_are_refused(open
         [
             calls("ask_user", question="name?"),
             calls("ask_user", question="color?", options=options),
-            calls("ask_user", question="many?", options=options, selection_mode="multi_select"),
+            calls(
+                "ask_user",
+                question="many?",
+                options=["red", "blue"],  # plain labels are options too
+                selection_mode="multi_select",
+            ),
         ],
         says("thanks"),
     )

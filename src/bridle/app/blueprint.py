@@ -144,6 +144,11 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         tools = self.agent_tools(agent, state, values)
         return self.crew.surface(tools, facts_of(state.thread), self._fit)
 
+    def quiet_tool(self, name: str) -> Tool | None:
+        """A built-in tool that is run when it is called, offered or not; see `Catalogue.quiet`."""
+        tool = self.builtin.quiet(name)
+        return None if tool is None else self._fit(tool)
+
     def output(self, state: ThreadState) -> Any:
         """The type of the answers in a thread's present mode, where they have one."""
         mode = self.mode(state.mode_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from bridle.app.answers import Answers
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from bridle.runs.summary import RunSummary
 
 Content = str | Sequence[UserPart]
+Files = Sequence[FileInput | str | Path]
 Context = Mapping[str, Any] | None
 
 
@@ -121,7 +123,7 @@ class Session:
         self,
         content: Content,
         *,
-        files: Sequence[FileInput] = (),
+        files: Files = (),
         context: Context = None,
         model: str | None = None,
     ) -> Run:
@@ -134,9 +136,7 @@ class Session:
         self._runs.start(run)
         return run
 
-    def _run(
-        self, content: Content, files: Sequence[FileInput], context: Context, model: str | None
-    ) -> Run:
+    def _run(self, content: Content, files: Files, context: Context, model: str | None) -> Run:
         mode_model = self._attachment.session_models.get(self.modes.current.id)
         op = Send(
             run_id=self._engine.new_id("run"),
@@ -150,7 +150,7 @@ class Session:
         self,
         content: Content,
         *,
-        files: Sequence[FileInput] = (),
+        files: Files = (),
         context: Context = None,
         model: str | None = None,
     ) -> RunResult[Any]:

@@ -20,7 +20,14 @@ from bridle.surfaces.cli.render import result_json
 from bridle.surfaces.cli.signals import Signals
 from bridle.surfaces.cli.stepping import OneStep
 from bridle.types.base import Fixed
-from bridle.types.events import AnyEvent, ModelFellBack, Noted, ToolReturned, encode_event
+from bridle.types.events import (
+    AnyEvent,
+    DisplayStateChanged,
+    ModelFellBack,
+    Noted,
+    ToolReturned,
+    encode_event,
+)
 
 if TYPE_CHECKING:
     from bridle.app.results import RunResult
@@ -161,6 +168,8 @@ def _listen(session: Session, job: Job, progress: Progress | None, step: OneStep
 
 
 def _stream(event: AnyEvent) -> None:
+    if isinstance(event, DisplayStateChanged):
+        return  # who reads a stream has no session to look at
     sys.stdout.buffer.write(encode_event(event) + b"\n")
     sys.stdout.flush()
 
