@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import anyio
@@ -9,7 +10,7 @@ import msgspec
 
 from bridle.app.display import DisplaySnapshot, DisplayState, restored
 from bridle.app.view import SessionView
-from bridle.errors import ConfigError, ThreadInUse
+from bridle.errors import ConfigError, HeadMoved, LeaseLost, ThreadInUse
 from bridle.types.base import Fixed
 from bridle.types.events import AnyEvent, Event, MessageEnded, ThreadRenamed
 
@@ -190,17 +191,27 @@ class Attachment:
         lease = await self.journal.store.lease(thread_id)
         return None if lease is None or self.engine.dispatcher.drain.holds(lease) else lease
 
-    async def check_free(self, thread_id: str) -> None:
-        """Refuse to go on while somebody else works on a thread."""
-        lease = await self.held_elsewhere(thread_id)
-        if lease is not None:
-            raise ThreadInUse(thread_id, str(lease.owner), lease.since)
+    async def admit_alone(self, op: Op, thread_id: str, input_id: str) -> None:
+        """Put an op into a thread's inbox, unless somebody else works on it when it arrives.
+
+        A lease that is taken between the look and the commit moves the log and the epoch.
+        """
+        store, ours = self.journal.store, self.engine.dispatcher.drain.holds
+        while True:
+            head = await store.head(thread_id)
+            lease = await store.lease(thread_id)
+            if lease is not None and not ours(lease):
+                raise ThreadInUse(thread_id, str(lease.owner), lease.since)
+            seen = {"expect": head.seq} if lease is None else {"epoch": lease.epoch}
+            with contextlib.suppress(HeadMoved, LeaseLost):
+                await self.journal.admit(thread_id, op, input_id=input_id, **seen)
+                return
 
     async def settle(self, op: Op) -> None:
         """Put an op into the inbox and wait until it has taken effect."""
         name = self.thread.id
-        await self.check_free(name)
-        await self.admit(op, name)
+        await self.started()
+        await self.admit_alone(op, name, self.engine.new_id("in"))
         await self.engine.dispatcher.rested(name)
 
     def _hear(self, event: AnyEvent) -> None:
