@@ -154,7 +154,13 @@ class Session:
         context: Context = None,
         model: str | None = None,
     ) -> RunResult[Any]:
-        """Run to the end, or until the run waits for an answer. A failed model does not raise."""
+        """Run to the end, or until the run waits for an answer. A failed model does not raise.
+
+        A session without a thread, after its resource changed or its thread was deleted, begins
+        one.
+        """
+        if not self.is_attached:
+            await self.threads.create()
         return await self._run(content, files, context, model)
 
     async def steer(
