@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Place = tuple[str, int]
 INDIRECT = 0.45
 """What a definition at import time inherits from the code that uses it."""
+DEFAULTS = 0.7
+"""What the header of a function inherits from its body, where it has default arguments."""
 BRANCHES = ast.If | ast.While | ast.For | ast.Match | ast.match_case
 LED_THERE = 0.9
 """What a condition inherits from a statement in its branches."""
@@ -159,6 +161,9 @@ def _indirect(
             if node in direct:
                 continue
             score = headers.get(node, 0.0)
+            if isinstance(node, Function) and (node.args.defaults or node.args.kw_defaults):
+                found.append(Suspect(source, node, first, DEFAULTS * score))
+                continue
             if source.function_of(node) is None:
                 score = max([score, *(used.get(name, 0.0) for name in defined(node))])
             elif first in import_lines.get(source.path, _NOTHING):
