@@ -193,6 +193,8 @@ class Repository(Fixed, frozen=True):
             raise RunError(f"git {arguments[0]} took longer than {TIMEOUT:g} s") from error
         if ended.code not in codes:
             why = said["stderr"].decode("utf-8", "replace").strip()
+            if "bad object" in why:
+                raise RunError("the files that were saved then are not kept any more (bridle gc)")
             raise RunError(f"git {arguments[0]} failed in the snapshot store: {why}")
         return ended.code, bytes(said["stdout"])
 
