@@ -57,7 +57,7 @@ def _message_started(state: ThreadState, event: ev.MessageStarted) -> None:
 def _message_ended(state: ThreadState, event: ev.MessageEnded) -> None:
     message = event.message
     calls = message.calls
-    texts = tuple(canonical(call) for call in calls)
+    texts = tuple([canonical(call) for call in calls])
     add_message(state, message, sum(map(len, texts)))
     if event.run_id is None:  # copied from another thread
         return

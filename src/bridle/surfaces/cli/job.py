@@ -20,7 +20,14 @@ from bridle.surfaces.cli.render import refusal_json, result_json
 from bridle.surfaces.cli.signals import Signals
 from bridle.surfaces.cli.stepping import OneStep
 from bridle.types.base import Fixed
-from bridle.types.events import AnyEvent, ModelFellBack, Noted, ToolReturned, encode_event
+from bridle.types.events import (
+    AnyEvent,
+    DisplayStateChanged,
+    ModelFellBack,
+    Noted,
+    ToolReturned,
+    encode_event,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -205,8 +212,8 @@ class _Stream:
         self._open = True
 
     def __call__(self, event: AnyEvent) -> None:
-        if not self._open:
-            return
+        if not self._open or isinstance(event, DisplayStateChanged):
+            return  # who reads a stream has no session to look at
         try:
             sys.stdout.buffer.write(encode_event(event) + b"\n")
             sys.stdout.flush()

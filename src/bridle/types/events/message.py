@@ -10,7 +10,7 @@ from bridle.types.messages import Message, Role
 from bridle.types.usage import Usage
 
 
-class Recipe(msgspec.Struct, frozen=True, kw_only=True):
+class Recipe(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How a model request was made: enough to build the same bytes again, without storing them.
 
     The request is the blob `head`, then the thread's messages up to `messages`, with `prefix` the

@@ -25,7 +25,7 @@ KEEP_DAYS = 30.0
 @json_option
 @store_option
 def command(dry_run: bool, keep: float, as_json: bool, store: str | None) -> None:
-    """Drop what is kept for undo of old runs, and artefacts that no event names.
+    """Drop what is kept for undo of old runs, artefacts that no event names, and stale temporaries.
 
     Events are never dropped. What a run within the kept time needs is not touched.
     """
