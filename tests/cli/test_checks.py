@@ -41,11 +41,19 @@ def test_the_usual_runners_are_found(tmp_path: Path) -> None:
         root = tmp_path / str(len(list(tmp_path.iterdir())))
         root.mkdir()
         for name, text in texts.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
         return [check.name for check in discover(root)]
 
     assert names(**{"test_a.py": "def test_a(): pass\n"}) == ["pytest"]
+    assert names(**{"test_a.py": "async def test(): pass\n"}) == ["pytest"]
+    assert names(**{"test_a.py": "class TestA:\n    def test_a(self): pass\n"}) == ["pytest"]
+    assert names(**{"tests/unit/test_a.py": "def test_a(): pass\n"}) == ["pytest"]
     assert names(**{"test_a.py": FAILING}) == ["unittest"]
+    assert names(**{"tests/test_a.py": FAILING}) == ["unittest"]
+    assert names(**{"tests/unit/__init__.py": "", "tests/unit/test_a.py": FAILING}) == ["unittest"]
+    assert names(**{"tests/unit/test_a.py": FAILING}) == [], "discovery would not reach it"
+    assert names(**{"a_test.py": FAILING}) == [], "nor this one"
     assert names(**{"package.json": '{"scripts": {"test": "jest"}}'}) == ["npm test"]
     assert names(**{"package.json": '{"scripts": {}}'}) == []
     assert names(**{"Cargo.toml": ""}) == ["cargo test"]

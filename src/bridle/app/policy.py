@@ -354,7 +354,7 @@ async def _past(store: Store, names: Sequence[str]) -> list[Past]:
         if written is not None:
             found += written
             continue
-        row = await find_run(store, name)
+        row = await find_run(store, name, near=Path.cwd())
         thread = await store.thread(row.thread_id)
         root = thread.workspace if thread is not None else None
         for whole in await families(store, [row]):

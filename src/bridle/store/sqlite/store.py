@@ -83,7 +83,7 @@ class SqliteStore:
 
     async def blob(self, name: str) -> bytes | None:
         """Read a blob by its hash."""
-        sql = "select body from blobs where hash = ?"
+        sql = "select cast(body as blob) from blobs where hash = ?"
         row = await self._reader.run(lambda db: db.execute(sql, (name,)).fetchone())
         return None if row is None else bytes(row[0])
 
