@@ -8,6 +8,7 @@ import click
 from bridle.app.collecting import Collected, as_objects, collect_garbage
 from bridle.surfaces.cli.options import json_option, store_option
 from bridle.surfaces.cli.output import json_line, table, talk
+from bridle.types.words import counted
 
 KEEP_DAYS = 30.0
 
@@ -39,7 +40,7 @@ def command(dry_run: bool, keep: float, as_json: bool, store: str | None) -> Non
     if rows:
         table(("WHAT", "ITEMS", "BYTES", "WHERE", ""), rows)
     verb = "Would drop" if dry_run else "Dropped"
-    kept = f"{collected.runs_kept} runs can be undone as before"
+    kept = f"{counted(collected.runs_kept, 'run')} can be undone as before"
     talk(f"{verb} {collected.total:,} bytes; {kept}.")
 
 
