@@ -70,16 +70,9 @@ async def test_cards_say_what_a_call_would_do(tmp_path: Path) -> None:
         result = await session.send("go")
         edit, write, several, run, custom = [pending.card for pending in result.pending]
     file = str(tmp_path / "src/a.py")
-    assert edit["diff"].splitlines()[1:] == ["-two", "+TWO"]
+    assert edit["diff"].splitlines() == ["@@ -1,2 +1,2 @@", " one", "-two", "+TWO"]
     assert write["diff"].splitlines()[1:] == [" one", "-two", "+three"]
-    assert several["diff"].splitlines() == [
-        "@@ -1 +1 @@",
-        "-one",
-        "+1",
-        "@@ -1 +1 @@",
-        "-two",
-        "+2",
-    ]
+    assert several["diff"].splitlines()[1:] == ["-one", "-two", "+1", "+2"]
     for card in (edit, write, several):
         assert card["files"] == [file]
         assert card["reversible"] is True
@@ -89,7 +82,7 @@ async def test_cards_say_what_a_call_would_do(tmp_path: Path) -> None:
     assert run["command"] == "make test > log.txt"
     assert run["commands"] == ["make test"]
     assert run["files"] == ["log.txt"]
-    assert run.get("reversible", False) is False
+    assert run["reversible"] is False
     assert scopes(run)["pattern"] == "bash(make test:*), write_file:log.txt"
     assert custom["hosts"] == ["h.example"]
     assert custom["cost_usd"] == 0.25
