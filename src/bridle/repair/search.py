@@ -13,6 +13,7 @@ import anyio
 from bridle.repair.evaluate import Evaluator, smallest
 from bridle.repair.hints import read_hints
 from bridle.repair.localise import Suspect, rank_statements
+from bridle.repair.obstacles import obstacle
 from bridle.repair.probe import ProbeFailed, Setup, open_probe
 from bridle.repair.rank import Candidate, candidates, parses
 from bridle.repair.report import OnProgress, Phase, Progress
@@ -77,6 +78,7 @@ class Found:
     suspects: list[Suspect] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     kinds: list[str] = field(default_factory=list)
+    obstacle: str = ""
     passed: int = 0
     tried: int = 0
     candidates: int = 0
@@ -136,6 +138,9 @@ class Search:
             probe, setup = await stack.enter_async_context(open_suite(self.setup(root)))
             baseline = found.baseline = await measure(probe, setup)
             if not baseline.failing and not baseline.errors:
+                return found
+            found.obstacle = await anyio.to_thread.run_sync(obstacle, root, baseline)
+            if found.obstacle:
                 return found
             self.clock.tell("trace", f"{len(baseline.failing)} tests fail; tracing")
             share = TRACE_SHARE if depth == 1 else TRACE_SHARE / 2
