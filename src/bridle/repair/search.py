@@ -18,7 +18,7 @@ from bridle.repair.probe import ProbeFailed, Setup, open_probe
 from bridle.repair.rank import Candidate, candidates, parses
 from bridle.repair.report import OnProgress, Phase, Progress
 from bridle.repair.source import Source
-from bridle.repair.tests_runner import Baseline, measure, open_suite, run_all, trace
+from bridle.repair.tests_runner import Baseline, Outcome, measure, open_suite, run_all, trace
 from bridle.repair.workspace import (
     copy_project,
     read_sources,
@@ -268,7 +268,20 @@ class Search:
                 outcome = await run_all(probe, probe.hello.tests)
         except ProbeFailed:
             return 0
-        return len(outcome.runs) if outcome.complete and not outcome.failed else 0
+        if not outcome.complete or outcome.failed or newly_skipped(outcome, baseline):
+            return 0
+        return len(outcome.runs)
+
+
+def newly_skipped(outcome: Outcome, baseline: Baseline) -> list[str]:
+    """Tests that ran before and are skipped now: an edit must not silence them."""
+    return [
+        test
+        for test, run in outcome.runs.items()
+        if run.outcome == "skipped"
+        and test in baseline.runs
+        and baseline.runs[test].outcome != "skipped"
+    ]
 
 
 def base_names(tests: Iterable[str]) -> Counter[str]:
