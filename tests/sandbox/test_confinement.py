@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import socket
-import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -144,12 +143,20 @@ async def test_the_workspace_and_a_private_temp_work(
     assert files.read("/tmp/t")[0] == b"t\n"
 
 
-def test_a_temp_that_is_made_is_private(workspace: Path) -> None:
-    """F09"""
-    policy = default_policy(str(workspace))
-    assert policy.temp is not None
-    assert stat.S_IMODE(os.stat(policy.temp).st_mode) == 0o700
-    os.rmdir(policy.temp)
+async def test_files_that_look_like_a_repository_run_nothing_where_nothing_confines(
+    policy: SandboxPolicy, workspace: Path, outside: Path
+) -> None:
+    """`cd sub && git status` is decided by its words; the files of a project are not its words."""
+    inner = workspace / "sub"
+    inner.mkdir()
+    git(inner, "init", "-q", "--bare")
+    for key, value in (("bare", "false"), ("worktree", "."), ("fsmonitor", f"touch {outside}/m")):
+        git(inner, f"--git-dir={inner}", "config", f"core.{key}", value)
+    shell = Shell(Supervisor(), make_sandbox("none", policy), str(inner))
+    assert "cannot use bare repository" in (await shell("git status")).stdout
+    assert not (outside / "m").exists()
+    await shell("unset GIT_CONFIG_COUNT; git status")
+    assert (outside / "m").exists(), "the control: git runs it by itself"
 
 
 async def test_secrets_cannot_be_read(shell: Shell, base: Path, policy: SandboxPolicy) -> None:

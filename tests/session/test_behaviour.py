@@ -402,7 +402,8 @@ async def test_renaming_cloning_and_deleting_threads_emit_events(opened, model):
             ("thread_changed", copy),
             ("thread_deleted", copy),
         ]
-        assert seen[1].thread.title == "other"
+        (created,) = [e for e in seen if e.type == "thread_created"]
+        assert created.thread.title == "other"
 
 
 async def test_forks_are_tagged_hidden_and_never_touch_the_parent(opened, model):
@@ -438,6 +439,33 @@ async def test_a_throwing_subscriber_never_hurts_the_run_or_the_other_subscriber
         assert (await session.send("x")).text == "fine"
         assert seen[-1].type == "agent_end"
         assert shown
+
+
+async def test_an_async_subscriber_hears_everything_in_order_and_hurts_nobody(opened, model):
+    model.plays(says("one"), says("two"))
+    async with opened() as harness:
+        session = await harness.session()
+        plain: list[Any] = []
+        late: list[Any] = []
+        ended = anyio.Event()
+
+        async def slow_one(event: Any) -> None:
+            await anyio.sleep(0)
+            late.append(event)
+            if event.type == "agent_end":
+                ended.set()
+            if event.type == "agent_start":
+                raise RuntimeError("boom")
+
+        session.events.subscribe(plain.append)
+        stop = session.events.subscribe(slow_one)
+        assert (await session.send("a")).text == "one"
+        with anyio.fail_after(20):
+            await ended.wait()
+        assert late == plain
+        stop()
+        await session.send("b")
+        assert len(late) < len(plain)
 
 
 async def test_a_slow_subscriber_loses_its_place_and_not_the_run(opened, model):
@@ -523,3 +551,50 @@ async def test_the_step_limit_ends_a_run(opened, model):
     async with opened(agent=agent, permissions=rules, limits=Limits(max_steps=3)) as harness:
         result = await (await harness.session()).send("go")
         assert (result.reason, result.steps) == ("recursion_limit", 3)
+
+
+async def test_start_begins_without_being_awaited(opened, model):
+    @tool(category="read", read_only=True)
+    async def wait_here() -> str:
+        """Wait until it is stopped."""
+        heard.set()
+        await anyio.sleep_forever()
+        return ""
+
+    heard = anyio.Event()
+    model.plays(calls("wait_here"), says("second"))
+    async with opened(agent=Agent("x", tools=[wait_here])) as harness:
+        session = await harness.session()
+        run = session.start("go")
+        assert session.is_running
+        with anyio.fail_after(20):
+            await heard.wait()
+        await session.abort()
+        assert not session.is_running
+        assert (await run).reason == "user_interrupt"
+        assert [e.type async for e in session.start("again").events()][-1] == "agent_end"
+
+
+async def test_what_follows_a_start_comes_after_it(opened, model):
+    model.plays(*[says(str(number)) for number in range(4)])
+    async with opened() as harness:
+        session = await harness.session()
+        first = session.start("a")
+        behind = await session.follow_up("b")
+        assert [(await session.wait(name)).text for name in (first.id, behind)] == ["0", "1"]
+        stopped = session.start("c")
+        await session.abort()
+        assert (await stopped).reason == "user_interrupt"
+        assert (await session.send("d")).text in ("2", "3")  # the model may have been asked
+
+
+async def test_a_run_is_waited_for_where_it_was_started(opened, model):
+    model.plays(says("first"), says("second"))
+    async with opened() as harness:
+        session = await harness.session()
+        run = session.start("a")
+        await session.threads.create(title="elsewhere")
+        result = await run
+        assert (result.text, result.thread_id == session.thread_id) == ("first", False)
+        assert (await session.wait(run.id)).text == "first"
+        assert (await session.send("b")).thread_id == session.thread_id

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bridle.journal.run_state import RunState
     from bridle.ports.clock import Clock
     from bridle.ports.store import Store
+    from bridle.types.usage import Usage
 
 SIBLING_WAIT_SECONDS = 0.05
 
@@ -58,6 +59,18 @@ def worst_case(run: RunState) -> BudgetSettled | None:
         tokens=reserved.tokens,
         usd=reserved.usd,
         estimated=True,
+    )
+
+
+def settlement(run: RunState, usage: Usage, cost: float, *, estimated: bool) -> BudgetSettled:
+    """What takes the place of the reservation of a request, now that its cost is known."""
+    assert run.reservation is not None, "a request is made with its reservation"
+    return BudgetSettled(
+        run_id=run.run_id,
+        reservation=run.reservation.reservation,
+        tokens=usage.total_tokens,
+        usd=cost,
+        estimated=estimated,
     )
 
 

@@ -1,4 +1,4 @@
-"""The end of a run: its checks, its verdict, and what its parent is told."""
+"""The end of a run: its verdict, what is stopped with it, and what its parent is told."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from bridle.agent.budget import spent, worst_case
-from bridle.agent.steering import child_interrupts, stopped_calls
 from bridle.agent.termination import NATURAL, Stop, verdict
 from bridle.errors import HeadMoved
-from bridle.journal.children import agent_type_of
+from bridle.gate.run import interrupted
+from bridle.journal.children import agent_type_of, interrupt
 from bridle.journal.folding import seconds_between
 from bridle.journal.recorder import Extra, ThreadLog
 from bridle.ports.clock import Clock, iso
@@ -23,7 +23,6 @@ from bridle.types.tools import Done, Failed
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bridle.agent.setup import RunSetup
     from bridle.journal.run_state import RunState
     from bridle.types.runs import Failure
     from bridle.types.threads import Thread
@@ -34,15 +33,6 @@ class Ending(Fixed, frozen=True, kw_only=True):
 
     log: ThreadLog
     clock: Clock
-
-    async def check(self, run: RunState, setup: RunSetup) -> None:
-        """Run the checks that have no result yet; a crash in between repeats only the open one."""
-        if setup.checks is None:
-            return
-        for check in await setup.checks.plan(run.run_id):
-            if check.name not in run.checks:
-                await self.log.result(check)
-                await self.log.result(await setup.checks.run(check, run.text))
 
     async def end(
         self,
@@ -120,6 +110,32 @@ class Ending(Fixed, frozen=True, kw_only=True):
         )
         admitted = ev.InputAdmitted(input_id=f"{thread.parent_call}.settle", op=settle)
         return (Append(thread_id=thread.parent_thread, events=(admitted,)),)
+
+
+def stopped_calls(run: RunState, why: str, *, kind: str = "interrupted") -> list[ev.Event]:
+    """One result for every call that is still open; what was asked is declined."""
+    events: list[ev.Event] = []
+    for call in run.open_calls:
+        if call.stage == "asked":
+            events.append(
+                ev.ApprovalAnswered(
+                    run_id=run.run_id,
+                    approval_id=call.pending_id or "",
+                    call_id=call.call.id,
+                    consumes=(),
+                    approved=False,
+                    reason=why,
+                )
+            )
+        events.append(interrupted(run.run_id, call, why, kind=kind))
+    return events
+
+
+def child_interrupts(run: RunState) -> tuple[Append, ...]:
+    """What ends the children that still work: they do not outlive the run that they work for."""
+    return tuple(
+        interrupt(child, input_id=f"{child.call_id}.interrupt") for child in run.open_children
+    )
 
 
 def _meta(thread: Thread, run: RunState, ended: ev.RunEnded) -> SubagentMeta:

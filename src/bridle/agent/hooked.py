@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from bridle.agent.termination import NATURAL
 from bridle.errors import HeadMoved
 from bridle.gate.decide import terms_of
 from bridle.journal.children import agent_type_of
@@ -47,13 +48,13 @@ class Hooked(Fixed, frozen=True, kw_only=True):
                 return
             await self._decide_one(run, call)
 
-    async def close(self, run: RunState, stop: Stop, *, natural: bool) -> bool:
+    async def close(self, run: RunState, stop: Stop) -> bool:
         """Tell that the run is about to end; False when a hook keeps it on, or halts it."""
         if self.setup.hooks is None or run.closed == run.steps:
             return True
         close = Close(
             reason=stop.reason,
-            natural=natural and run.kept_on < MOST_KEPT_ON,
+            natural=stop.reason in NATURAL and run.kept_on < MOST_KEPT_ON,
             text=run.text,
             error=stop.error.message if stop.error is not None else None,
             again=run.kept_on > 0,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bridle.agent import steering
+from bridle.agent.ending import stopped_calls
 from bridle.agent.hooked import scope_of
 from bridle.agent.setup import Prepare, RequestHead, RunSetup, Wanted, names
 from bridle.agent.termination import Stop
@@ -50,6 +51,7 @@ class Starting(Moving, kw_only=True):
 
     async def begin(self) -> bool:
         """Start the run that waits longest; deal with ops that have no run to act on."""
+        self.setup = None  # that of the run before
         for input_id, op in list(self.log.state.inputs.items()):
             if isinstance(op, Send):
                 await self._start(op, input_id)
@@ -143,6 +145,11 @@ class Starting(Moving, kw_only=True):
             self._heard[input_id] = said  # kept while the log moves: a hook is not asked twice
         return self._heard[input_id]
 
+    def notice(self, event: ev.AnyEvent) -> None:
+        """Let the hooks of the open run know what was recorded; they are told when it is time."""
+        if self.setup is not None and self.setup.hooks is not None:
+            self.setup.hooks.noticed(event)
+
     async def _refuse(self, op: Send, input_id: str, why: str) -> None:
         """A run that cannot be set up still has a beginning, a reason and an end."""
         message = self.log.journal.redactor.text(why)
@@ -180,7 +187,7 @@ class Starting(Moving, kw_only=True):
             await self.ending.end(
                 run,
                 Stop("error", failure),
-                before=steering.stopped_calls(run, "the run cannot be set up again", kind="error"),
+                before=stopped_calls(run, "the run cannot be set up again", kind="error"),
             )
             return None
         most, of_category = run.start.parallel

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bridle.agent.loops import is_looping
 from bridle.types.base import Fixed
 from bridle.types.ops import Deliver, Steer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bridle.journal.run_state import RunState
     from bridle.journal.state import ThreadState
     from bridle.types.messages import StopReason
     from bridle.types.runs import Failure, Reason, RunVerdict
+
+REPEATS = 10
+LONGEST_PERIOD = 3
+"""Of a loop, in steps."""
 
 NATURAL: frozenset[Reason] = frozenset({"end_turn", "stop_sequence", "tool_use", "handed_off"})
 
@@ -45,10 +50,8 @@ def stop_reason(state: ThreadState, run: RunState) -> Stop | None:
     if run.satisfied:
         return Stop("tool_use")
     steered = any(isinstance(op, Steer | Deliver) for op in state.inputs.values())
-    if run.last is not None and not run.last.calls and not steered:
-        answered = _answered(state, run)
-        if answered is not None:
-            return answered
+    if run.last is not None and not run.last.calls and not steered and not run.addressed:
+        return Stop(_BY_STOP[run.last.stop or "end_turn"])
     if run.steps >= run.start.limits.max_steps:
         return Stop("recursion_limit")
     allowed = run.start.limits.max_tool_calls
@@ -57,14 +60,6 @@ def stop_reason(state: ThreadState, run: RunState) -> Stop | None:
     if is_looping(run.trail):
         return Stop("loop_detected")
     return None
-
-
-def _answered(state: ThreadState, run: RunState) -> Stop | None:
-    """The model's last word ends the run, unless somebody spoke after it."""
-    assert run.last is not None
-    if state.messages and state.messages[-1].role == "user":
-        return None
-    return Stop(_BY_STOP[run.last.stop or "end_turn"])
 
 
 def _failed(error: Failure) -> Stop:
@@ -80,3 +75,23 @@ def verdict(run: RunState, reason: Reason) -> RunVerdict:
     if not run.checks:
         return "claimed"
     return "verified" if all(check.passed for check in run.checks.values()) else "failed"
+
+
+def is_looping(trail: Sequence[tuple[str, ...]]) -> bool:
+    """Tell whether the last steps are the same few batches of calls over and over.
+
+    `trail` holds the canonical calls of each step, also where they succeed. A period of one to
+    three steps that was repeated ten times is a loop.
+    """
+    return any(_repeats(trail, period) for period in range(1, LONGEST_PERIOD + 1))
+
+
+def _repeats(trail: Sequence[tuple[str, ...]], period: int) -> bool:
+    length = period * REPEATS
+    if len(trail) < length:
+        return False
+    tail = trail[-length:]
+    pattern = tail[:period]
+    if not all(pattern):
+        return False
+    return all(tail[i] == pattern[i % period] for i in range(length))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import anyio
@@ -9,12 +10,12 @@ import msgspec
 
 from bridle.app.display import DisplaySnapshot, DisplayState, restored
 from bridle.app.view import SessionView
-from bridle.errors import ConfigError, ThreadInUse
+from bridle.errors import ConfigError, HeadMoved, LeaseLost, ThreadInUse
 from bridle.types.base import Fixed
 from bridle.types.events import AnyEvent, Event, MessageEnded, ThreadRenamed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from anyio.abc import TaskGroup
 
@@ -56,11 +57,13 @@ class Attachment:
         self.view = SessionView()
         self.display = DisplayState()
         self.session_models: dict[str, str] = {}
+        self.starting: dict[str, Callable[[], Awaitable[None]]] = {}
+        """Runs that were started and are not admitted yet, in order, with how to wait for that."""
         self._thread: Thread | None = None
         self._state: ThreadState | None = None
         self._unsubscribe: Callable[[], None] | None = None
-        self.moved: list[Callable[[AnyEvent | None], None]] = []
-        """Called when the session has come to another thread, with how that began, or to none."""
+        self.heard: Callable[[AnyEvent], None] = lambda _event: None
+        """Called with every event of the thread, when the session has taken it into account."""
 
     @property
     def journal(self) -> Journal:
@@ -68,8 +71,13 @@ class Attachment:
         return self.engine.journal
 
     @property
+    def current(self) -> Thread | None:
+        """The thread that the session is attached to, if there is one."""
+        return self._thread
+
+    @property
     def thread(self) -> Thread:
-        """The thread that the session is attached to."""
+        """The thread that the session is attached to; raises where there is none."""
         if self._thread is None:
             raise ConfigError("The session has no thread; create or switch to one.")
         return self._thread
@@ -112,7 +120,8 @@ class Attachment:
             with anyio.CancelScope(shield=True):
                 await self.engine.locks.release(thread.id)
             raise
-        self._tell_moved(created)
+        if created is not None:
+            self.heard(created)
 
     async def _hold(self, thread: Thread) -> None:
         store = self.journal.store
@@ -135,10 +144,6 @@ class Attachment:
         ours = [event for event in events if event.run_id in (run.run_id, None)]
         return [*ours, *self.journal.bus.open_message(self.state.id)]
 
-    def _tell_moved(self, created: AnyEvent | None = None) -> None:
-        for listener in self.moved:
-            listener(created)
-
     async def leave(self) -> None:
         """Hold no thread, and show none."""
         await self._leave()
@@ -147,7 +152,6 @@ class Attachment:
     async def _leave(self) -> None:
         left = self.thread_id
         self._detach()
-        self._tell_moved()
         if left is not None:
             await self.engine.locks.release(left)
 
@@ -171,26 +175,44 @@ class Attachment:
         """Read the thread's row again."""
         self._thread = await self.journal.store.thread(self.thread.id)
 
-    async def admit(self, op: Op) -> None:
-        """Put an op into the thread's inbox."""
-        await self.journal.admit(self.thread.id, op, input_id=self.engine.new_id("in"))
+    async def started(self) -> None:
+        """Wait until the runs that were started before now are admitted, or refused."""
+        for begin in tuple(self.starting.values()):
+            await begin()
 
-    async def held_elsewhere(self) -> Lease | None:
-        """The lease of another process or harness that works on the thread, if one does."""
-        lease = await self.journal.store.lease(self.thread.id)
+    async def admit(self, op: Op, thread_id: str | None = None) -> None:
+        """Put an op into the inbox of a thread, by default of the present one."""
+        name = thread_id or self.thread.id
+        await self.started()
+        await self.journal.admit(name, op, input_id=self.engine.new_id("in"))
+
+    async def held_elsewhere(self, thread_id: str) -> Lease | None:
+        """The lease of another process or harness that works on a thread, if one does."""
+        lease = await self.journal.store.lease(thread_id)
         return None if lease is None or self.engine.dispatcher.drain.holds(lease) else lease
 
-    async def admit_alone(self, op: Op) -> None:
-        """Put an op into the inbox, unless somebody else works on the thread."""
-        lease = await self.held_elsewhere()
-        if lease is not None:
-            raise ThreadInUse(self.thread.id, str(lease.owner), lease.since)
-        await self.admit(op)
+    async def admit_alone(self, op: Op, thread_id: str, input_id: str) -> None:
+        """Put an op into a thread's inbox, unless somebody else works on it when it arrives.
+
+        A lease that is taken between the look and the commit moves the log and the epoch.
+        """
+        store, ours = self.journal.store, self.engine.dispatcher.drain.holds
+        while True:
+            head = await store.head(thread_id)
+            lease = await store.lease(thread_id)
+            if lease is not None and not ours(lease):
+                raise ThreadInUse(thread_id, str(lease.owner), lease.since)
+            seen = {"expect": head.seq} if lease is None else {"epoch": lease.epoch}
+            with contextlib.suppress(HeadMoved, LeaseLost):
+                await self.journal.admit(thread_id, op, input_id=input_id, **seen)
+                return
 
     async def settle(self, op: Op) -> None:
         """Put an op into the inbox and wait until it has taken effect."""
-        await self.admit_alone(op)
-        await self.engine.dispatcher.rested(self.thread.id)
+        name = self.thread.id
+        await self.started()
+        await self.admit_alone(op, name, self.engine.new_id("in"))
+        await self.engine.dispatcher.rested(name)
 
     def _hear(self, event: AnyEvent) -> None:
         thread = self._thread
@@ -206,6 +228,8 @@ class Attachment:
             state.apply(event)
         self.view.apply(event)
         self.display.apply(event if own else None, self.view.pending, state.queued)
+        if own:
+            self.heard(event)
 
 
 def _touched(thread: Thread, event: Event) -> Thread:

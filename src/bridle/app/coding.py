@@ -6,12 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bridle.app.claims import claims_of
 from bridle.app.config import Agent
 from bridle.app.models import model_registry
 from bridle.app.paths import config_directory
+from bridle.app.project import project_of, resource_of
 from bridle.app.records import open_records
-from bridle.app.ruling import Ruling, RunOptions, read_ruling, resource_of
+from bridle.app.ruling import Ruling, RunOptions, read_ruling
 from bridle.app.stores import store_url
 from bridle.app.trust import Claim, require_trust
 from bridle.app.workspace import Workspace, output_checks
@@ -25,6 +28,7 @@ from bridle.models.packs import Tuning, load_packs, tune
 from bridle.ports.clock import SystemClock
 from bridle.spec.load import SPEC_NAME
 from bridle.types.base import Fixed
+from bridle.types.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,13 +54,17 @@ class Coding(Fixed, frozen=True, kw_only=True):
     finds_checks: bool
     remote: bool
     """Whether a model takes its time elsewhere, and it has tools to wait for."""
+    model: str | None
+    """The model that a flag asks for."""
 
 
 def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
     """Have the harness made that a command runs; raises `UserError` with what to do."""
-    root = options.cwd.resolve()
-    if not root.is_dir():
+    root, here = options.root, options.cwd.resolve()
+    if not here.is_dir():
         raise UserError(f"There is no directory {str(options.cwd)!r}.")
+    if printable(str(here)) != str(here):
+        raise UserError(f"The name of the directory {printable(str(here))} is not UTF-8 text.")
     ruling = read_ruling(options)
     compiled, policy = ruling.compiled, ruling.policy
     store = _store(options, compiled)
@@ -69,8 +77,10 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
         records=partial(open_records, store),
     )
     flag = options.model or (EMBEDDED if options.repair and not options.provider else None)
-    chosen = choose(registry, flag=flag, provider=options.provider, spec=compiled.model)
-    sandbox = options.sandbox or compiled.sandbox
+    written = compiled.model and _anchored(compiled.model, root)
+    chosen = choose(registry, flag=flag, provider=options.provider, spec=written)
+    confined = any(claim.kind == "sandbox" for claim in untrusted)
+    sandbox = options.sandbox or ("auto" if confined and options.repair else compiled.sandbox)
     workspace = Workspace(
         root,
         sandbox=sandbox,
@@ -79,19 +89,19 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
         readable=policy.readable,
         writable=policy.writable,
     )
-    loaded, plan = _loaded(compiled, root), _checks(compiled, options)
+    loaded, plan = _loaded(compiled, here), _checks(compiled, options, confined=confined)
     tuning = _tuning(compiled, chosen.id)
     harness = make(
         id=compiled.name,
         agent=Agent(
             instructions=_instructions(
-                compiled, root, sandbox, loaded, level=tuning(chosen.id).prompt
+                compiled, root, here, sandbox, loaded, level=tuning(chosen.id).prompt
             ),
             name=compiled.name,
             output=options.output_schema,
         ),
         model=chosen.id,
-        fallbacks=[registry.full_id(name) for name in compiled.fallbacks],
+        fallbacks=[registry.full_id(_anchored(name, root)) for name in compiled.fallbacks],
         tuning=tuning,
         store=store,
         resource_id=resource_of(root),
@@ -109,8 +119,15 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
     return Coding(
         harness=harness,
         root=root,
-        said=(*untrusted, *told, *loaded.notices, *ruling.notices, *_spec_above(root, ruling.path)),
+        said=(
+            *map(_told, untrusted),
+            *told,
+            *loaded.notices,
+            *ruling.notices,
+            *_where(root, here, ruling),
+        ),
         fail_on_error=compiled.checks.fail_on_error,
+        model=chosen.id if options.model or options.provider else None,
         remote=compiled.tools and chosen.id.partition("/")[0] not in RESERVED,
         finds_checks=plan is not None and plan.find and compiled.tools,
     )
@@ -118,19 +135,28 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
 
 def _claims(root: Path, ruling: Ruling, options: RunOptions) -> list[Claim]:
     """What of the project needs trust in this run: a flag goes before what a file says."""
-    said = {"sandbox": options.sandbox, "approvals": options.yolo or options.profile}
+    asked = options.yolo or options.profile
+    said = {"sandbox": options.sandbox, "unconfined": options.sandbox, "approvals": asked}
     claims = claims_of(root, ruling.layered, ruling.hooks)
     return [claim for claim in claims if not said.get(claim.kind)]
 
 
-def _spec_above(root: Path, used: Path | None) -> tuple[str, ...]:
-    """A spec of the project that does not hold here, because the run works further down."""
-    top = Path(resource_of(root))
-    above = [place for place in root.parents if place.is_relative_to(top)]
-    found = next((place / SPEC_NAME for place in above if (place / SPEC_NAME).is_file()), None)
-    if used is not None or found is None:
+def _anchored(name: str, root: Path) -> str:
+    """A script that the spec names stands beside it, wherever the command was given."""
+    provider, _, file = name.partition("/")
+    if provider != "scripted" or Path.cwd() == root or Path(file).is_absolute():
+        return name
+    return f"scripted/{root / file}"
+
+
+def _where(root: Path, here: Path, ruling: Ruling) -> tuple[str, ...]:
+    """Where the work is done, if not here; and a spec of the project that does not hold here."""
+    if root != here:
+        return (f"working in {root}, which has the {SPEC_NAME}",)
+    above = project_of(here)
+    if ruling.path is not None or above == here:
         return ()
-    return (f"{found} does not hold here; work there, or name it with --spec",)
+    return (f"{above / SPEC_NAME} does not hold here; work there, or name it with --spec",)
 
 
 def unchecked(root: Path) -> str | None:
@@ -149,12 +175,12 @@ def _store(options: RunOptions, compiled: Compiled) -> str | None:
     return store_url(options.store) if options.store is not None else compiled.store
 
 
-def _loaded(compiled: Compiled, root: Path) -> Loaded:
+def _loaded(compiled: Compiled, here: Path) -> Loaded:
     """The instruction files; a flavor without tools has none unless they are named."""
     names = compiled.instruction_files
     if not compiled.tools and names is None:
         return Loaded()
-    loaded = load_instructions(Path(resource_of(root)), root, names=names)
+    loaded = load_instructions(Path(resource_of(here)), here, names=names)
     missing = [name for name in names or () if not _reached(name, loaded)]
     if missing:
         raise UserError(f"context.instruction_files: there is no {missing[0]!r} in the project.")
@@ -166,17 +192,28 @@ def _reached(name: str, loaded: Loaded) -> bool:
 
 
 def _instructions(
-    compiled: Compiled, root: Path, sandbox: str, loaded: Loaded, *, level: PromptLevel
+    compiled: Compiled,
+    root: Path,
+    here: Path,
+    sandbox: str,
+    loaded: Loaded,
+    *,
+    level: PromptLevel,
 ) -> str:
     if not compiled.tools:
         return f"{NO_TOOL}\n\n{loaded.text}".strip()
-    facts = environment_facts(root, now=SystemClock().now(), sandbox=sandbox)
+    facts = environment_facts(root, here, now=SystemClock().now(), sandbox=sandbox)
     return coding_prompt(environment=facts, instructions=loaded.text, level=level)
 
 
-def _checks(compiled: Compiled, options: RunOptions) -> CheckPlan | None:
+def _told(claim: Claim) -> str:
+    confined = "; its checks are confined" if claim.kind == "sandbox" else ""
+    return f"{claim.name} {claim.text}{confined} (not trusted)"
+
+
+def _checks(compiled: Compiled, options: RunOptions, *, confined: bool) -> CheckPlan | None:
     """What decides the verdict; `fix` always has it decided."""
-    plan = compiled.checks
+    plan = msgspec.structs.replace(compiled.checks, confined=confined)
     if not options.checks or not (plan.enabled or options.repair):
         return None
     if not compiled.tools and not plan.steps:  # there is no project to find them in

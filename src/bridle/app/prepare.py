@@ -98,6 +98,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             deps=agent.deps,
             withheld=surface.withheld,
             unavailable=surface.unavailable,
+            quiet=blueprint.quiet_tool,
         )
         tools = SecretTools(tools=found, secrets=blueprint.secrets)
         head = await self._head(state, wanted, kind, agent, tools, tuning)

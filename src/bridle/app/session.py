@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from bridle.app.answers import Answers
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from bridle.runs.summary import RunSummary
 
 Content = str | Sequence[UserPart]
+Files = Sequence[FileInput | str | Path]
 Context = Mapping[str, Any] | None
 
 
@@ -81,9 +83,14 @@ class Session:
 
     @property
     def is_running(self) -> bool:
-        """Whether anything of the thread is being worked on here."""
+        """Whether a run of the thread is being worked on here, or is about to be."""
         thread_id = self._attachment.thread_id
-        return thread_id is not None and self._engine.dispatcher.busy(thread_id)
+        if thread_id is None:
+            return False
+        state = self._attachment.state
+        open = state.run is not None or bool(state.inputs)
+        busy = open and self._engine.dispatcher.busy(thread_id)
+        return busy or bool(self._attachment.starting)
 
     @property
     def pending(self) -> tuple[Pending, ...]:
@@ -116,11 +123,20 @@ class Session:
         self,
         content: Content,
         *,
-        files: Sequence[FileInput] = (),
+        files: Files = (),
         context: Context = None,
         model: str | None = None,
     ) -> Run:
-        """Begin a run; await it, or use it as a context manager and watch its events."""
+        """Begin a run; await it, or use it as a context manager and watch its events.
+
+        It goes on whether or not anybody looks. A refusal (the thread is in use elsewhere) is
+        raised where the run is awaited.
+        """
+        run = self._run(content, files, context, model)
+        self._runs.start(run)
+        return run
+
+    def _run(self, content: Content, files: Files, context: Context, model: str | None) -> Run:
         mode_model = self._attachment.session_models.get(self.modes.current.id)
         op = Send(
             run_id=self._engine.new_id("run"),
@@ -128,18 +144,24 @@ class Session:
             context=context_values(context),
             model=model or mode_model,
         )
-        return Run(self._runs, op)
+        return Run(self._runs.here(), op)
 
     async def send(
         self,
         content: Content,
         *,
-        files: Sequence[FileInput] = (),
+        files: Files = (),
         context: Context = None,
         model: str | None = None,
     ) -> RunResult[Any]:
-        """Run to the end, or until the run waits for an answer. A failed model does not raise."""
-        return await self.start(content, files=files, context=context, model=model)
+        """Run to the end, or until the run waits for an answer. A failed model does not raise.
+
+        A session without a thread, after its resource changed or its thread was deleted, begins
+        one.
+        """
+        if not self.is_attached:
+            await self.threads.create()
+        return await self._run(content, files, context, model)
 
     async def steer(
         self, content: Content, restart: bool = False, *, context: Context = None

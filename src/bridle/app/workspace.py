@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridle.app.paths import config_directory, data_directory, state_directory
 from bridle.checks.run import ProjectChecks
-from bridle.errors import ConfigError
+from bridle.errors import ConfigError, TrustRefused
 from bridle.tools.builtin.workspace import Workplace
 from bridle.types.base import Fixed
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bridle.checks.plan import CheckPlan
-    from bridle.ports.sandbox import Network
+    from bridle.ports.sandbox import Network, Sandbox
     from bridle.sandbox.checkpoints import Checkpoints
 
 
@@ -55,28 +54,33 @@ class Workspace(Fixed, frozen=True):
 
     def place(self) -> Workplace:
         """Open the workspace: probe its sandbox and get ready to run commands."""
+        from bridle.sandbox import temps
         from bridle.sandbox.files import file_access
         from bridle.sandbox.kinds import make_sandbox
         from bridle.sandbox.policy import default_policy
         from bridle.sandbox.supervisor import Supervisor
 
+        root = self.root
+        temp = temps.make()
         ours = (state_directory(), config_directory(), data_directory())
         policy = default_policy(
-            str(self.root),
+            str(root),
+            temp=temp,
             state=[str(path) for path in ours],
             network=self.network,
             allowed_hosts=self.allowed_hosts,
             readable=(*self.readable, sys.prefix, sys.base_prefix, PACKAGE),
             writable=self.writable,
         )
+        try:
+            sandbox = make_sandbox(self.sandbox, policy)
+        except ConfigError:
+            temps.remove(temp)
+            raise
         place = Workplace(
-            root=self.root,
-            files=file_access(policy),
-            processes=Supervisor(),
-            sandbox=make_sandbox(self.sandbox, policy),
+            root=root, files=file_access(policy), processes=Supervisor(), sandbox=sandbox
         )
-        if policy.temp is not None:  # made for this workplace alone
-            weakref.finalize(place, shutil.rmtree, policy.temp, ignore_errors=True)
+        weakref.finalize(place, temps.remove, temp)
         return place
 
 
@@ -91,9 +95,11 @@ def open_checkpoints(place: Workplace) -> Checkpoints | None:
 
 def output_checks(config: CheckPlan, *, sandbox: str) -> ProjectChecks:
     """The checks of an agent without a workspace: they see its answer and an empty directory."""
-    root = tempfile.mkdtemp(prefix="bridle-checks-")
+    from bridle.sandbox import temps
+
+    root = temps.make()
     place = Workspace(root, sandbox=sandbox).place()
-    weakref.finalize(place, shutil.rmtree, root, ignore_errors=True)
+    weakref.finalize(place, temps.remove, root)
     return workspace_checks(place, config, hide=lambda text: text)
 
 
@@ -104,8 +110,21 @@ def workspace_checks(
     return ProjectChecks(
         root=place.root,
         processes=place.processes,
-        sandbox=place.sandbox,
+        sandbox=_confined(place.sandbox) if config.confined else place.sandbox,
         config=config,
         place=place,
         hide=hide,
     )
+
+
+def _confined(sandbox: Sandbox) -> Sandbox:
+    """A sandbox for what the project's own word does not let run without one."""
+    from bridle.sandbox.kinds import make_sandbox
+
+    try:
+        return make_sandbox("auto", sandbox.policy)
+    except ConfigError as error:
+        raise TrustRefused(
+            "This project turns the sandbox off and is not trusted, so its checks need one: "
+            f"{error} Read the project, then run again with --trust, or with --no-checks."
+        ) from error

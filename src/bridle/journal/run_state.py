@@ -33,12 +33,16 @@ class RunState(Moving):
     tool_calls: int = 0
     usage: Usage = msgspec.field(default_factory=Usage)
     cost_usd: float = 0.0
+    unpriced: bool = False
+    """Whether something was asked of a model whose price is not known."""
     request: OpenRequest | None = None
     reservation: ev.BudgetReserved | None = None
     calls: list[CallState] = msgspec.field(default_factory=list)
     asked: tuple[ToolCall, ...] = ()
     """The calls of the last message; `calls` are those of them that were recorded."""
     last: Message | None = None
+    addressed: bool = False
+    """Whether somebody spoke since `last`, which may be empty and then is in no history."""
     text: str = ""
     """The last words of the model, where it had any."""
     files: dict[str, None] = msgspec.field(default_factory=dict)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from bridle.agent.request import cache_key, prefix_of
 from bridle.agent.setup import RequestHead
-from bridle.agent.step import cache_key, prefix_of
 from bridle.context.window import newest
 from bridle.errors import UserError
 from bridle.journal.state import ThreadState

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import anyio
 
 from bridle.errors import RunError, ToolError
-from bridle.sandbox import restoring, seeding
+from bridle.sandbox import index, restoring
 from bridle.sandbox.objects import Blob, write_object, write_tree
 from bridle.sandbox.repository import Repository
 from bridle.sandbox.restoring import Change, Restored
@@ -64,9 +64,10 @@ class Checkpoints:
                 changed = await self._changed()
             if not changed and self._last is not None and self._last[0] == self._index_state():
                 return self._last[1]
-            # a file whose name is a directory's now is dropped first: git would refuse its path
-            turned = [path for path in changed if self._is_directory(path)]
-            await self._update("--force-remove", paths=turned)
+            # what cannot be a file any more is dropped first: git would refuse its path
+            links: dict[bytes, bool] = {b"": False}
+            turned = {p for p in changed if self._is_directory(p) or self._behind_link(p, links)}
+            await self._update("--force-remove", paths=[path for path in changed if path in turned])
             rest = [path for path in changed if path not in turned]
             await self._update("--add", "--remove", "--replace", paths=rest)
             _, tree = await self.repository.git("write-tree")
@@ -157,6 +158,14 @@ class Checkpoints:
         full = os.path.join(os.fsencode(self.repository.source.top), path)
         return os.path.isdir(full) and not os.path.islink(full)
 
+    def _behind_link(self, path: bytes, known: dict[bytes, bool]) -> bool:
+        """Whether a directory on the way to a path is a link now; `known` are those looked at."""
+        parent = os.path.dirname(path)
+        if parent not in known:
+            full = os.path.join(os.fsencode(self.repository.source.top), parent)
+            known[parent] = self._behind_link(parent, known) or os.path.islink(full)
+        return known[parent]
+
     def _size(self, path: bytes) -> int | None:
         """The size of what a snapshot would read; None for what it does not cover."""
         full = os.path.join(os.fsencode(self.repository.source.top), path)
@@ -196,7 +205,7 @@ class Checkpoints:
 
     async def _seed(self) -> None:
         self._seeded = self._index_time()
-        await seeding.seed(self.repository)
+        await index.seed(self.repository)
 
     def _index_time(self) -> int:
         try:

@@ -8,17 +8,42 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+COLLECT = (100_000, 20, 50)
+"""Modules and what they define stay: to look for garbage among them took a tenth of a run."""
+
 
 def main() -> None:
     """Run `bridle`."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _open_streams()
     if sys.argv[1:] in (["--version"], ["-V"]):
         from bridle._version import __version__
 
         sys.stdout.write(f"bridle {__version__}\n")
         return
+    import gc
+
+    from bridle.surfaces.cli.bundle import install
+
+    gc.set_threshold(*COLLECT)
+    bundle = install(sys.argv[1]) if len(sys.argv) > 1 else None
     from bridle.surfaces.cli.main import run
 
-    _leave(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if bundle is not None:
+        bundle.keep()
+    _leave(code)
+
+
+def _open_streams() -> None:
+    """Stand in for the streams that were closed: no file that is opened may take their numbers."""
+    import os
+
+    while os.open(os.devnull, os.O_RDWR) <= 2:
+        pass
+    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 def _leave(code: int) -> NoReturn:
