@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from bridle.app.blueprint import Blueprint
     from bridle.app.config import Agent, Mode
+    from bridle.app.crew import Surface
     from bridle.app.workspaces import Workspaces
     from bridle.delegation.kinds import Subagent
     from bridle.journal.recorder import Journal
@@ -91,15 +92,9 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         model_id, model = await self._model(state, wanted, kind, mode, agent)
         if wanted.send is not None:
             self.breakers.user_turn()
-        tuning = blueprint.tuning(model_id)
+        tuning = blueprint.models.tuning(model_id)
         surface = blueprint.surface(agent, state, values)
-        found = ToolSet(
-            _surface(surface.offered, tuning),
-            deps=agent.deps,
-            withheld=surface.withheld,
-            unavailable=surface.unavailable,
-        )
-        tools = SecretTools(tools=found, secrets=blueprint.secrets)
+        tools = self._tools(surface, agent, tuning)
         head = await self._head(state, wanted, kind, agent, tools, tuning)
         policy = await self._policy(state, wanted, surface.scope)
         limits = _limits(blueprint.limits, agent.limits, tuning)
@@ -115,7 +110,7 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             ),
             count=lambda text: _count(text, model_id),
             tool_calls=tuning.tool_call_format,
-            fallbacks=blueprint.fallbacks,
+            fallbacks=blueprint.models.fallbacks,
             head=head,
             policy=policy,
             decider=Decider(
@@ -145,6 +140,15 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             ),
             stop_when=_stop_when(kind),
         )
+
+    def _tools(self, surface: Surface, agent: Agent[Any, Any], tuning: Tuning) -> Toolbox:
+        found = ToolSet(
+            _surface(surface.offered, tuning),
+            deps=agent.deps,
+            withheld=surface.withheld,
+            unavailable=surface.unavailable,
+        )
+        return SecretTools(tools=found, secrets=self.blueprint.secrets)
 
     def _hooks(self, state: ThreadState, mode: str, model: str) -> HookPort | None:
         if self.blueprint.hooks is None:
@@ -241,13 +245,9 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         mode: Mode,
         agent: Agent[Any, Any],
     ) -> tuple[str, Model]:
-        name = self._model_name(state, wanted, kind, mode, agent) or self.blueprint.default_model()
-        if name is None:
-            raise ConfigError(
-                "No model is chosen. Give the harness or the agent a model, "
-                'such as model="anthropic/claude-sonnet-4-5".'
-            )
-        found = self.blueprint.resolve_model(name)
+        models = self.blueprint.models
+        name = self._model_name(state, wanted, kind, mode, agent) or models.default()
+        found = models.resolve(name)
         model = await found if isinstance(found, Awaitable) else found
         if isinstance(model, Loadable):
             await model.load()
@@ -269,12 +269,12 @@ class Preparer(Fixed, frozen=True, kw_only=True):
         if kind is not None:
             asked = asked or kind.model
         chosen = state.models.get(mode.id)
-        return asked or chosen or mode.model or agent.model or self.blueprint.model
+        return asked or chosen or mode.model or agent.model or self.blueprint.models.name
 
     def _after_plan(self, state: ThreadState, mode: Mode) -> tuple[str, str | None]:
         then = self.blueprint.mode(mode.transitions_to)
         chosen = state.models.get(then.id) or then.model or then.agent_model
-        return then.id, chosen or self.blueprint.model
+        return then.id, chosen or self.blueprint.models.name
 
 
 def _check_price(model: Model, limits: Limits) -> None:
