@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import msgspec
 
-from bridle.app.display import DisplaySnapshot, DisplayState, restored
-from bridle.app.view import SessionView
+from bridle.app.view import Shown
 from bridle.errors import ConfigError, ThreadInUse
 from bridle.types.base import Fixed
 from bridle.types.events import AnyEvent, Event, MessageEnded, ThreadRenamed
@@ -30,10 +29,6 @@ if TYPE_CHECKING:
     from bridle.workers.dispatcher import Dispatcher
 
 
-LAST_EVENTS = 2000
-"""How many events of a long run a session that comes late looks at, to show it."""
-
-
 class Engine(Fixed, frozen=True, kw_only=True):
     """The running parts of a harness that its sessions share."""
 
@@ -47,14 +42,44 @@ class Engine(Fixed, frozen=True, kw_only=True):
     locks: ThreadLocks
 
 
+class Inbox:
+    """The way into the inbox of a session's thread."""
+
+    def __init__(self, attachment: Attachment) -> None:
+        self._attachment = attachment
+
+    async def admit(self, op: Op) -> None:
+        """Put an op into the inbox."""
+        here = self._attachment
+        await here.journal.admit(here.thread.id, op, input_id=here.engine.new_id("in"))
+
+    async def held_elsewhere(self) -> Lease | None:
+        """The lease of another process or harness that works on the thread, if one does."""
+        here = self._attachment
+        lease = await here.journal.store.lease(here.thread.id)
+        return None if lease is None or here.engine.dispatcher.drain.holds(lease) else lease
+
+    async def admit_alone(self, op: Op) -> None:
+        """Put an op into the inbox, unless somebody else works on the thread."""
+        lease = await self.held_elsewhere()
+        if lease is not None:
+            raise ThreadInUse(self._attachment.thread.id, str(lease.owner), lease.since)
+        await self.admit(op)
+
+    async def settle(self, op: Op) -> None:
+        """Put an op into the inbox and wait until it has taken effect."""
+        await self.admit_alone(op)
+        await self._attachment.engine.dispatcher.rested(self._attachment.thread.id)
+
+
 class Attachment:
     """One thread at a time; what the parts of a session share."""
 
     def __init__(self, engine: Engine, template: Thread) -> None:
         self.engine = engine
         self.template = template
-        self.view = SessionView()
-        self.display = DisplayState()
+        self.inbox = Inbox(self)
+        self.shown = Shown()
         self.session_models: dict[str, str] = {}
         self._thread: Thread | None = None
         self._state: ThreadState | None = None
@@ -108,7 +133,7 @@ class Attachment:
             await self._hold(thread)
         except BaseException:
             self._detach()
-            self._show_nothing()
+            self.shown.clear()
             with anyio.CancelScope(shield=True):
                 await self.engine.locks.release(thread.id)
             raise
@@ -121,19 +146,7 @@ class Attachment:
         self._thread = thread
         self._state = await self.journal.fold(thread.id)
         tree = [thread.id, *await store.children(thread.id)]
-        self.view.load(await store.pending(threads=tree))
-        shown = restored(self._state, await self._last_run(), self.view.pending)
-        self.display.reset(shown)
-
-    async def _last_run(self) -> list[AnyEvent]:
-        """The events of the run in progress, else of the last one, and what is being written."""
-        run = self.state.run or self.state.last_run
-        if run is None:
-            return []
-        after = max(run.start.seq - 1, self.state.seq - LAST_EVENTS)
-        events = await self.journal.store.events(self.state.id, after=after)
-        ours = [event for event in events if event.run_id in (run.run_id, None)]
-        return [*ours, *self.journal.bus.open_message(self.state.id)]
+        await self.shown.load(self.journal, self._state, tree)
 
     def _tell_moved(self, created: AnyEvent | None = None) -> None:
         for listener in self.moved:
@@ -142,7 +155,7 @@ class Attachment:
     async def leave(self) -> None:
         """Hold no thread, and show none."""
         await self._leave()
-        self._show_nothing()
+        self.shown.clear()
 
     async def _leave(self) -> None:
         left = self.thread_id
@@ -150,10 +163,6 @@ class Attachment:
         self._tell_moved()
         if left is not None:
             await self.engine.locks.release(left)
-
-    def _show_nothing(self) -> None:
-        self.view.load([])
-        self.display.reset(DisplaySnapshot())
 
     def _detach(self) -> None:
         if self._unsubscribe is not None:
@@ -171,27 +180,6 @@ class Attachment:
         """Read the thread's row again."""
         self._thread = await self.journal.store.thread(self.thread.id)
 
-    async def admit(self, op: Op) -> None:
-        """Put an op into the thread's inbox."""
-        await self.journal.admit(self.thread.id, op, input_id=self.engine.new_id("in"))
-
-    async def held_elsewhere(self) -> Lease | None:
-        """The lease of another process or harness that works on the thread, if one does."""
-        lease = await self.journal.store.lease(self.thread.id)
-        return None if lease is None or self.engine.dispatcher.drain.holds(lease) else lease
-
-    async def admit_alone(self, op: Op) -> None:
-        """Put an op into the inbox, unless somebody else works on the thread."""
-        lease = await self.held_elsewhere()
-        if lease is not None:
-            raise ThreadInUse(self.thread.id, str(lease.owner), lease.since)
-        await self.admit(op)
-
-    async def settle(self, op: Op) -> None:
-        """Put an op into the inbox and wait until it has taken effect."""
-        await self.admit_alone(op)
-        await self.engine.dispatcher.rested(self.thread.id)
-
     def _hear(self, event: AnyEvent) -> None:
         thread = self._thread
         if thread is None:
@@ -204,8 +192,7 @@ class Attachment:
             return  # it is being folded, this event with it
         if own and isinstance(event, Event) and event.seq == state.seq + 1:
             state.apply(event)
-        self.view.apply(event)
-        self.display.apply(event if own else None, self.view.pending, state.queued)
+        self.shown.apply(event, state)
 
 
 def _touched(thread: Thread, event: Event) -> Thread:

@@ -109,17 +109,17 @@ class Runs:
 
     async def admit(self, op: Send) -> None:
         """Admit a run, unless another process works on the thread."""
-        await self._attachment.admit_alone(op)
+        await self._attachment.inbox.admit_alone(op)
 
     async def interrupt(self, run_id: str) -> None:
         """End one run."""
-        await self._attachment.admit(Interrupt(run_id=run_id))
+        await self._attachment.inbox.admit(Interrupt(run_id=run_id))
 
     async def interrupt_open(self, *, clear: bool) -> str | None:
         """End the open run, if there is one; returns its id."""
         run_id = await self.open_run()
         if run_id is not None:
-            await self._attachment.admit(Interrupt(run_id=run_id, clear=clear))
+            await self._attachment.inbox.admit(Interrupt(run_id=run_id, clear=clear))
         return run_id
 
     async def ended(self, run_id: str) -> None:
@@ -147,7 +147,7 @@ class Runs:
             unsubscribe()
 
     async def _drained_elsewhere(self) -> bool:
-        return await self._attachment.held_elsewhere() is not None
+        return await self._attachment.inbox.held_elsewhere() is not None
 
     async def pending(self) -> list[PendingRow]:
         """What waits for an answer in the thread and below it."""

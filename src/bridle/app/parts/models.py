@@ -49,7 +49,7 @@ class SessionModels:
             self._attachment.session_models[target.id] = id
         else:
             self._attachment.session_models.pop(target.id, None)
-        await self._attachment.settle(
+        await self._attachment.inbox.settle(
             SwitchModel(model_id=id, mode_id=target.id, scope=scope)
         )
 

@@ -35,7 +35,7 @@ class SessionModes:
             raise ConfigError(suggest(id, known, what="mode"))
         if id != self.current.id:
             model = model_for(self._attachment, known[id])
-            await self._attachment.settle(SwitchMode(mode_id=id, model_id=model))
+            await self._attachment.inbox.settle(SwitchMode(mode_id=id, model_id=model))
         return self.current
 
 

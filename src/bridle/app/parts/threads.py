@@ -127,9 +127,9 @@ class SessionThreads:
         await self._come(copied.id, created)
         for mode_id, model_id in state.models.items():
             op = SwitchModel(model_id=model_id, mode_id=mode_id, scope="thread")
-            await self._attachment.settle(op)
+            await self._attachment.inbox.settle(op)
         if state.mode_id is not None:
-            await self._attachment.settle(SwitchMode(mode_id=state.mode_id))
+            await self._attachment.inbox.settle(SwitchMode(mode_id=state.mode_id))
         return self.current
 
     async def delete(self, id: str) -> None:
