@@ -58,7 +58,7 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
     if not root.is_dir():
         raise UserError(f"There is no directory {str(options.cwd)!r}.")
     ruling = read_ruling(options)
-    compiled, policy = ruling.compiled, ruling.policy
+    compiled = ruling.compiled
     store = _store(options, compiled)
     untrusted = require_trust(
         root, _claims(root, ruling, options), given=options.trust, confirm=options.confirm
@@ -71,14 +71,6 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
     flag = options.model or (EMBEDDED if options.repair and not options.provider else None)
     chosen = choose(registry, flag=flag, provider=options.provider, spec=compiled.model)
     sandbox = options.sandbox or compiled.sandbox
-    workspace = Workspace(
-        root,
-        sandbox=sandbox,
-        network=compiled.network,
-        allowed_hosts=policy.hosts or (),
-        readable=policy.readable,
-        writable=policy.writable,
-    )
     loaded, plan = _loaded(compiled, root), _checks(compiled, options)
     tuning = _tuning(compiled, chosen.id)
     harness = make(
@@ -95,10 +87,10 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
         tuning=tuning,
         store=store,
         resource_id=resource_of(root),
-        workspace=workspace if compiled.tools else None,
+        workspace=_workspace(root, ruling, sandbox) if compiled.tools else None,
         workspace_tools=_extra_tools(chosen.id, options),
         search_url=ruling.spec.tools.search_url,
-        permissions=policy,
+        permissions=ruling.policy,
         limits=compiled.limits.within(options.limits),
         checks=plan if plan is None or compiled.tools else output_checks(plan, sandbox=sandbox),
         hooks=ruling.hooks,
@@ -113,6 +105,18 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
         fail_on_error=compiled.checks.fail_on_error,
         remote=compiled.tools and chosen.id.partition("/")[0] not in RESERVED,
         finds_checks=plan is not None and plan.find and compiled.tools,
+    )
+
+
+def _workspace(root: Path, ruling: Ruling, sandbox: str) -> Workspace:
+    policy = ruling.policy
+    return Workspace(
+        root,
+        sandbox=sandbox,
+        network=ruling.compiled.network,
+        allowed_hosts=policy.hosts or (),
+        readable=policy.readable,
+        writable=policy.writable,
     )
 
 
