@@ -7,7 +7,7 @@ provider's settings alone, so nothing of one provider can reach another's calls.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -89,40 +89,16 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return self
 
 
-def read_providers(raw: Mapping[str, Any]) -> dict[str, ProviderConfig]:
-    """Read `model_policy.providers`; `ConfigError` names the provider and what is wrong."""
-    found = {}
-    for name, entry in raw.items():
-        where = f"model_policy.providers.{name}"
-        if not NAME.fullmatch(str(name)):
-            raise ConfigError(f"{where}: a provider's name is lower case letters, digits, - and _.")
-        if name in RESERVED:
-            raise ConfigError(f"{where}: {name!r} is not a server; choose another name.")
-        if isinstance(entry, ProviderConfig):
-            found[name] = entry
-            continue
-        if not isinstance(entry, dict):
-            raise ConfigError(f"{where} must be a map such as {{base_url: https://…/v1}}.")
-        known = ProviderConfig.__struct_fields__
-        for key in entry:
-            if key not in known:
-                raise ConfigError(f"{where}: {suggest(str(key), known, what='field')}")
-        try:
-            found[name] = msgspec.convert(entry, ProviderConfig)
-        except msgspec.ValidationError as error:
-            raise ConfigError(f"{where}: {error}.") from error
-        if name not in PROVIDERS and found[name].base_url is None:
-            names = suggest(name, PROVIDERS, what="provider")
-            raise ConfigError(f"{where}: a provider of your own needs a base_url. {names}")
-    return found
-
-
-def with_base_url(
-    config: Mapping[str, ProviderConfig], provider: str, base_url: str
-) -> dict[str, ProviderConfig]:
-    """The settings with `model_policy.base_url` given to the provider that it is meant for."""
-    own = config.get(provider, ProviderConfig())
-    return {**config, provider: msgspec.structs.replace(own, base_url=base_url)}
+def check_provider(name: str, config: ProviderConfig) -> None:
+    """Refuse an entry of `model_policy.providers` that no model could be reached by."""
+    where = f"model_policy.providers.{name}"
+    if not NAME.fullmatch(name):
+        raise ConfigError(f"{where}: a provider's name is lower case letters, digits, - and _.")
+    if name in RESERVED:
+        raise ConfigError(f"{where}: {name!r} is not a server; choose another name.")
+    if name not in PROVIDERS and config.base_url is None:
+        names = suggest(name, PROVIDERS, what="provider")
+        raise ConfigError(f"{where}: a provider of your own needs a base_url. {names}")
 
 
 class Endpoints(Fixed, frozen=True, kw_only=True):

@@ -52,9 +52,6 @@ EMITTED = (
 )
 """Events that tools record beside their results."""
 
-STOPPED = frozenset({"interrupted", "timeout", "cancelled"})
-"""Kinds of results that a call gets from outside, not from its tool."""
-
 _policy = msgspec.json.Decoder(Policy)
 
 
