@@ -11,6 +11,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 from support.cli import EXECUTABLE, Bridle
 from support.hooks import ANSWERS, SPEC, effect, events, write_project
 
@@ -190,22 +192,88 @@ def test_a_chat_asks_too(project: Bridle) -> None:
     assert "on PreToolUse runs sh guard.sh" in shown
 
 
-def test_a_project_that_lets_go_of_the_reins_is_told_of_until_it_is_trusted(
-    project: Bridle,
-) -> None:
-    (project.cwd / "answers.yaml").write_text("- says: fine\n")
+def loose(project: Bridle, policy: str, answers: str, more: str = "") -> None:
+    (project.cwd / "answers.yaml").write_text(answers)
     (project.cwd / "harness.yaml").write_text(
         "version: 1\nname: loose\nmodel_policy: {primary: scripted/answers.yaml}\n"
-        "execution_policy: {sandbox: none, approval_profile: yolo}\n"
+        f"execution_policy: {policy}\n{more}"
     )
-    job = project("run", "go", "--no-checks")
-    assert job.code == 0
-    assert "turns the sandbox off" in job.err
-    assert "lets nothing be asked" in job.err
-    flags = ("--sandbox", "no-shell", "--profile", "balanced")
-    assert "not trusted" not in project("run", "go", "--no-checks", *flags).err
+
+
+ESCAPES = """\
+- calls: [{tool: bash, args: {command: 'echo out > "$OUTSIDE"'}}]
+- says: finished
+"""
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        ("{sandbox: none, approval_profile: yolo}", "sandbox none, approval_profile yolo"),
+        ("{sandbox: none, categories: {execute: notify}}", "execute notify"),
+        ("{sandbox: none, allowed_commands: [echo, make all]}", "allowed make all"),
+        ("{sandbox: none, permissions: [{tool: 'ba*', effect: auto}]}", "auto ba*"),
+        (
+            "{sandbox: none, permissions: [{pattern: 'Bash(sh:*)', effect: allow}]}",
+            "allow Bash(sh:*)",
+        ),
+    ],
+)
+def test_a_project_that_would_run_commands_unconfined_and_unasked_is_refused(
+    project: Bridle, tmp_path: Path, policy: str, told: str
+) -> None:
+    outside = tmp_path / "outside.txt"
+    loose(project, policy, ESCAPES.replace("$OUTSIDE", str(outside)))
+    refused = project("run", "go")
+    assert refused.code == 4
+    assert "runs commands unasked, with all your rights" in refused.err
+    assert told in refused.err
+    assert not outside.exists()
+    assert project("run", "go", "--yolo", "--sandbox", "no-shell", "--no-checks").code != 4
+    assert project("run", "go", "--trust", "--yolo", "--no-checks").code == 0
+    assert outside.exists()  # the control: it was the refusal that kept it in
+    assert project("run", "go", "--yolo", "--no-checks").code == 0  # trusted from now on
+
+
+def test_rules_that_run_nothing_of_the_project_are_no_reason(project: Bridle) -> None:
+    permissions = (
+        "[{tool: bash, effect: ask}, {tool: write_file, effect: allow},"
+        " {pattern: 'bash(echo:*)', effect: allow}, {pattern: 'bash(git diff)', effect: allow}]"
+    )
+    policy = f"{{sandbox: none, allowed_commands: [git log, ls], permissions: {permissions}}}"
+    loose(project, policy, "- says: fine\n")
+    assert project("run", "go", "--no-checks").code == 0
+
+
+def test_commands_that_somebody_approves_need_no_trust_and_are_told_of(
+    project: Bridle, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside.txt"
+    loose(project, "{sandbox: none}", ESCAPES.replace("$OUTSIDE", str(outside)))
+    parked = project("run", "go", "--no-checks")
+    assert parked.code == 6
+    assert "turns the sandbox off: what you approve runs with all your rights" in parked.err
+    (card,) = project("approvals", "--json").json
+    assert project("approve", card["id"]).code == 0
+    assert project("run", "--continue", "--no-checks").code == 0
+    assert outside.exists()
+    flags = ("--sandbox", "no-shell", "--no-checks")
+    assert "not trusted" not in project("run", "go", *flags).err
     assert project("config", "trust", "add").code == 0
     assert "not trusted" not in project("run", "go", "--no-checks").err
+
+
+def test_checks_of_a_project_that_is_not_trusted_are_confined(
+    project: Bridle, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside.txt"
+    step = f"checks: {{custom_steps: [{{name: out, command: 'echo x > {outside}'}}]}}\n"
+    loose(project, "{sandbox: none}", "- says: fine\n", step)
+    kept = project("run", "go")
+    assert "its checks are confined (not trusted)" in kept.err
+    assert not outside.exists()
+    assert project("run", "go", "--trust").code == 0
+    assert outside.exists()
 
 
 CLAUDE = {

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 PAYLOADS = (
     "$(p0 q)", "`p0 q`", "a[$(p0 q)]", "a[`p0 q`]", "x[$(p0 q)]=1", "${y:=$(p0 q)}",
     "$((a[$(p0 q)]))",
-    "a[$(p0 q)]=b", "(p0 q)", "<(p0 q)", "p0 q",
+    "a[$(p0 q)]=b", "(p0 q)", "<(p0 q)", "p0 q", "($(p0 q))", "([$(p0 q)]=1)",
 )  # fmt: skip
 
 TEMPLATES = (
@@ -27,7 +27,9 @@ TEMPLATES = (
     "getopts a x {}", "let {}", "let x={}", "((x={}))", "(( {} ))", "echo $(( {} ))",
     "x={}; (( x ))", "x={}; echo $((x))",
     "x={}; let y=x", "x={}; y=$((x+1))", "declare {}", "declare x={}", "declare -i x={}",
-    "declare -a x={}",
+    "declare -a x={}", "x=(1); declare x={}", "x=(1); y={}; declare x=$y", "declare -a 'x='{}",
+    "readonly -a x={}", "export -a x={}", "y={}; declare -a x=$y", "x=(1); readonly x={}",
+    "y={}; declare -a \"x=$y\"", "f() {{ local -a x={}; }}; f", "x=(1); typeset x={}",
     "declare -A x={}", "declare -n x={}; echo $x", "declare -n x={}; x=1", "declare -p {}",
     "declare -f {}",
     "declare -A x; x[{}]=1", "declare -A x=([{}]=1)", "typeset {}", "export {}", "export x={}",

@@ -144,6 +144,22 @@ async def test_the_workspace_and_a_private_temp_work(
     assert files.read("/tmp/t")[0] == b"t\n"
 
 
+async def test_files_that_look_like_a_repository_run_nothing_where_nothing_confines(
+    policy: SandboxPolicy, workspace: Path, outside: Path
+) -> None:
+    """`cd sub && git status` is decided by its words; the files of a project are not its words."""
+    inner = workspace / "sub"
+    inner.mkdir()
+    git(inner, "init", "-q", "--bare")
+    for key, value in (("bare", "false"), ("worktree", "."), ("fsmonitor", f"touch {outside}/m")):
+        git(inner, f"--git-dir={inner}", "config", f"core.{key}", value)
+    shell = Shell(Supervisor(), make_sandbox("none", policy), str(inner))
+    assert "cannot use bare repository" in (await shell("git status")).stdout
+    assert not (outside / "m").exists()
+    await shell("unset GIT_CONFIG_COUNT; git status")
+    assert (outside / "m").exists(), "the control: git runs it by itself"
+
+
 def test_a_temp_that_is_made_is_private(workspace: Path) -> None:
     """F09"""
     policy = default_policy(str(workspace))

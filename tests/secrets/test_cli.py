@@ -23,7 +23,7 @@ def bridle(tmp_path: Path) -> Bridle:
 def spec(bridle: Bridle, *redact: str) -> None:
     entries = "".join(f"    - '{entry}'\n" for entry in redact)
     (bridle.cwd / "harness.yaml").write_text(
-        f"version: 1\nname: t\nexecution_policy: {{sandbox: none, approval_profile: yolo}}\n"
+        f"version: 1\nname: t\nexecution_policy: {{approval_profile: yolo}}\n"
         f"observability:\n  redact:\n{entries}"
     )
 

@@ -523,3 +523,50 @@ async def test_the_step_limit_ends_a_run(opened, model):
     async with opened(agent=agent, permissions=rules, limits=Limits(max_steps=3)) as harness:
         result = await (await harness.session()).send("go")
         assert (result.reason, result.steps) == ("recursion_limit", 3)
+
+
+async def test_start_begins_without_being_awaited(opened, model):
+    @tool(category="read", read_only=True)
+    async def wait_here() -> str:
+        """Wait until it is stopped."""
+        heard.set()
+        await anyio.sleep_forever()
+        return ""
+
+    heard = anyio.Event()
+    model.plays(calls("wait_here"), says("second"))
+    async with opened(agent=Agent("x", tools=[wait_here])) as harness:
+        session = await harness.session()
+        run = session.start("go")
+        assert session.is_running
+        with anyio.fail_after(20):
+            await heard.wait()
+        await session.abort()
+        assert not session.is_running
+        assert (await run).reason == "user_interrupt"
+        assert [e.type async for e in session.start("again").events()][-1] == "agent_end"
+
+
+async def test_what_follows_a_start_comes_after_it(opened, model):
+    model.plays(*[says(str(number)) for number in range(4)])
+    async with opened() as harness:
+        session = await harness.session()
+        first = session.start("a")
+        behind = await session.follow_up("b")
+        assert [(await session.wait(name)).text for name in (first.id, behind)] == ["0", "1"]
+        stopped = session.start("c")
+        await session.abort()
+        assert (await stopped).reason == "user_interrupt"
+        assert (await session.send("d")).text in ("2", "3")  # the model may have been asked
+
+
+async def test_a_run_is_waited_for_where_it_was_started(opened, model):
+    model.plays(says("first"), says("second"))
+    async with opened() as harness:
+        session = await harness.session()
+        run = session.start("a")
+        await session.threads.create(title="elsewhere")
+        result = await run
+        assert (result.text, result.thread_id == session.thread_id) == ("first", False)
+        assert (await session.wait(run.id)).text == "first"
+        assert (await session.send("b")).thread_id == session.thread_id

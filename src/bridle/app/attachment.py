@@ -13,7 +13,7 @@ from bridle.types.base import Fixed
 from bridle.types.events import AnyEvent, Event, MessageEnded, ThreadRenamed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from anyio.abc import TaskGroup
 
@@ -43,33 +43,43 @@ class Engine(Fixed, frozen=True, kw_only=True):
 
 
 class Inbox:
-    """The way into the inbox of a session's thread."""
+    """The way into the inboxes of a session's threads."""
 
     def __init__(self, attachment: Attachment) -> None:
         self._attachment = attachment
+        self.starting: dict[str, Callable[[], Awaitable[None]]] = {}
+        """Runs that were started and are not admitted yet, in order, with how to wait for that."""
 
-    async def admit(self, op: Op) -> None:
-        """Put an op into the inbox."""
+    async def started(self) -> None:
+        """Wait until the runs that were started before now are admitted, or refused."""
+        for begin in tuple(self.starting.values()):
+            await begin()
+
+    async def admit(self, op: Op, thread_id: str | None = None) -> None:
+        """Put an op into the inbox of a thread, by default of the present one."""
         here = self._attachment
-        await here.journal.admit(here.thread.id, op, input_id=here.engine.new_id("in"))
+        name = thread_id or here.thread.id
+        await self.started()
+        await here.journal.admit(name, op, input_id=here.engine.new_id("in"))
 
-    async def held_elsewhere(self) -> Lease | None:
-        """The lease of another process or harness that works on the thread, if one does."""
-        here = self._attachment
-        lease = await here.journal.store.lease(here.thread.id)
-        return None if lease is None or here.engine.dispatcher.drain.holds(lease) else lease
+    async def held_elsewhere(self, thread_id: str) -> Lease | None:
+        """The lease of another process or harness that works on a thread, if one does."""
+        lease = await self._attachment.journal.store.lease(thread_id)
+        ours = lease is None or self._attachment.engine.dispatcher.drain.holds(lease)
+        return None if ours else lease
 
-    async def admit_alone(self, op: Op) -> None:
-        """Put an op into the inbox, unless somebody else works on the thread."""
-        lease = await self.held_elsewhere()
+    async def check_free(self, thread_id: str) -> None:
+        """Refuse to go on while somebody else works on a thread."""
+        lease = await self.held_elsewhere(thread_id)
         if lease is not None:
-            raise ThreadInUse(self._attachment.thread.id, str(lease.owner), lease.since)
-        await self.admit(op)
+            raise ThreadInUse(thread_id, str(lease.owner), lease.since)
 
     async def settle(self, op: Op) -> None:
         """Put an op into the inbox and wait until it has taken effect."""
-        await self.admit_alone(op)
-        await self._attachment.engine.dispatcher.rested(self._attachment.thread.id)
+        name = self._attachment.thread.id
+        await self.check_free(name)
+        await self.admit(op, name)
+        await self._attachment.engine.dispatcher.rested(name)
 
 
 class Attachment:

@@ -1,13 +1,17 @@
-"""What of a project needs trust: its hooks, and settings that reach beyond it."""
+"""What of a project needs trust: its hooks, and settings that reach beyond it or beyond anybody."""
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from bridle.app.trust import Claim, visible
+from bridle.permissions.patterns import SHELL_TOOLS, parse
+from bridle.permissions.profiles import effect_named
+from bridle.permissions.shell.facts import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,16 +21,18 @@ if TYPE_CHECKING:
 
 MODELS = ("model_policy.base_url", "model_policy.providers")
 OUTSIDE = ("execution_policy.readable", "execution_policy.writable")
+ALLOWING = ("allow", "notify")
+READERS = names("echo printf pwd true false ls cat head tail wc grep rg stat basename dirname")
+GIT_READERS = names("status diff log show rev-parse ls-files blame")
+"""Programs that run nothing else; what they could write the permission engine knows and decides."""
 
 
 def claims_of(root: Path, layered: Layered, hooks: Sequence[Bound]) -> tuple[Claim, ...]:
     """Everything in a project that the user must have trusted before it is used."""
-    found = [
-        claim
-        for layer in layered.layers
-        if layer.of_project and layer.file is not None
-        for claim in _settings(root, layer)
-    ]
+    layers = [layer for layer in layered.layers if layer.of_project and layer.file is not None]
+    found = [claim for layer in layers for claim in _settings(root, layer)]
+    if layered.spec.execution_policy.sandbox == "none":
+        found += _unconfined(root, layers)
     counted: dict[str, int] = {}
     for bound in hooks:
         if bound.layer == "project":
@@ -49,11 +55,56 @@ def _settings(root: Path, layer: Layer) -> Iterator[Claim]:
             verb = field.rpartition(".")[2]
             text = f"makes {', '.join(paths)} {verb}"
             yield Claim(kind=verb, name=name, text=visible(text))
-    if layer.value("execution_policy.sandbox") == "none":
-        text = "turns the sandbox off: commands and checks run with all your rights"
-        yield Claim(kind="sandbox", name=name, text=text, mild=True)
     if layer.value("execution_policy.approval_profile") == "yolo":
         yield Claim(kind="approvals", name=name, text="lets nothing be asked", mild=True)
+
+
+def _unconfined(root: Path, layers: Sequence[Layer]) -> Iterator[Claim]:
+    """A sandbox that the project turns off: harmless only where a person decides each command."""
+    off = next((one for one in layers if one.value("execution_policy.sandbox") == "none"), None)
+    if off is None:
+        return
+    name = _within(root, off.file or "")
+    unasked = [field for layer in layers for field in _unasked(layer)]
+    if unasked:
+        text = f"runs commands unasked, with all your rights: sandbox none, {', '.join(unasked)}"
+        yield Claim(kind="unconfined", name=name, text=visible(text))
+    else:
+        text = "turns the sandbox off: what you approve runs with all your rights"
+        yield Claim(kind="sandbox", name=name, text=text, mild=True)
+
+
+def _unasked(layer: Layer) -> Iterator[str]:
+    """What of a file lets commands run that nobody is asked about."""
+    if layer.value("execution_policy.approval_profile") == "yolo":
+        yield "approval_profile yolo"
+    category = layer.value("execution_policy.categories.execute")
+    if category is not msgspec.UNSET and effect_named(category) in ALLOWING:
+        yield f"execute {category}"
+    commands = layer.value("execution_policy.allowed_commands")
+    for command in commands or ():  # UNSET is false
+        if not _only_reads(tuple(command.split())):
+            yield f"allowed {command}"
+    for entry in layer.value("execution_policy.permissions") or ():
+        rule = str(entry.get("pattern") or entry.get("tool"))
+        if effect_named(entry["effect"]) in ALLOWING and _runs_commands(rule):
+            yield f"{entry['effect']} {rule}"
+
+
+def _runs_commands(rule: str) -> bool:
+    pattern = parse(rule)
+    shell = any(fnmatchcase(tool, glob) for glob in pattern.tools for tool in SHELL_TOOLS)
+    return shell and not _only_reads(pattern.words)
+
+
+def _only_reads(words: Sequence[str]) -> bool:
+    match words:
+        case ["git", command, *_]:
+            return command in GIT_READERS
+        case [program, *_]:
+            return program in READERS
+        case _:
+            return False
 
 
 def _hook_claim(name: str, bound: Bound) -> Claim:

@@ -6,6 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bridle.app.claims import claims_of
 from bridle.app.config import Agent
 from bridle.app.models import model_registry
@@ -70,8 +72,9 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
     )
     flag = options.model or (EMBEDDED if options.repair and not options.provider else None)
     chosen = choose(registry, flag=flag, provider=options.provider, spec=compiled.model)
-    sandbox = options.sandbox or compiled.sandbox
-    loaded, plan = _loaded(compiled, root), _checks(compiled, options)
+    confined = any(claim.kind == "sandbox" for claim in untrusted)
+    sandbox = options.sandbox or ("auto" if confined and options.repair else compiled.sandbox)
+    loaded, plan = _loaded(compiled, root), _checks(compiled, options, confined=confined)
     tuning = _tuning(compiled, chosen.id)
     harness = make(
         id=compiled.name,
@@ -101,7 +104,13 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
     return Coding(
         harness=harness,
         root=root,
-        said=(*untrusted, *told, *loaded.notices, *ruling.notices, *_spec_above(root, ruling.path)),
+        said=(
+            *map(_told, untrusted),
+            *told,
+            *loaded.notices,
+            *ruling.notices,
+            *_spec_above(root, ruling.path),
+        ),
         fail_on_error=compiled.checks.fail_on_error,
         remote=compiled.tools and chosen.id.partition("/")[0] not in RESERVED,
         finds_checks=plan is not None and plan.find and compiled.tools,
@@ -122,7 +131,8 @@ def _workspace(root: Path, ruling: Ruling, sandbox: str) -> Workspace:
 
 def _claims(root: Path, ruling: Ruling, options: RunOptions) -> list[Claim]:
     """What of the project needs trust in this run: a flag goes before what a file says."""
-    said = {"sandbox": options.sandbox, "approvals": options.yolo or options.profile}
+    asked = options.yolo or options.profile
+    said = {"sandbox": options.sandbox, "unconfined": options.sandbox, "approvals": asked}
     claims = claims_of(root, ruling.layered, ruling.hooks)
     return [claim for claim in claims if not said.get(claim.kind)]
 
@@ -178,9 +188,14 @@ def _instructions(
     return coding_prompt(environment=facts, instructions=loaded.text, level=level)
 
 
-def _checks(compiled: Compiled, options: RunOptions) -> CheckPlan | None:
+def _told(claim: Claim) -> str:
+    confined = "; its checks are confined" if claim.kind == "sandbox" else ""
+    return f"{claim.name} {claim.text}{confined} (not trusted)"
+
+
+def _checks(compiled: Compiled, options: RunOptions, *, confined: bool) -> CheckPlan | None:
     """What decides the verdict; `fix` always has it decided."""
-    plan = compiled.checks
+    plan = msgspec.structs.replace(compiled.checks, confined=confined)
     if not options.checks or not (plan.enabled or options.repair):
         return None
     if not compiled.tools and not plan.steps:  # there is no project to find them in

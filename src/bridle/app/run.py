@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from bridle.errors import BridleError
 from bridle.types.events import AnyEvent, RunEnded, RunPaused
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from bridle.journal.feed import Feed
     from bridle.types.ops import Send
 
+log = logging.getLogger("bridle.run")
+
 
 class Run:
     """One run. Await it for its result, or iterate over `events()` and then look at `result`."""
@@ -26,7 +30,9 @@ class Run:
         self._runs = runs
         self._op = op
         self._feed: Feed | None = None
-        self._admitted = anyio.Lock()
+        self._beginning = anyio.Lock()
+        self._begun = False
+        self._refused: BridleError | None = None
         self._result: RunResult[Any] | None = None
 
     @property
@@ -40,7 +46,7 @@ class Run:
         return self._finish().__await__()
 
     async def __aenter__(self) -> Run:
-        await self.begin()
+        await self._watch()
         return self
 
     async def __aexit__(
@@ -55,22 +61,37 @@ class Run:
         await self._finish()
 
     async def begin(self) -> None:
-        """Admit the input; done once."""
-        async with self._admitted:
-            if self._feed is None:
-                self._feed = await self._runs.feed()
-                try:
-                    await self._runs.admit(self._op)
-                except BaseException:
-                    self._feed.close()
-                    self._feed = None
-                    raise
+        """Return when the input is admitted; done once. Raises what refused it."""
+        async with self._beginning:
+            if self._refused is not None:
+                raise self._refused
+            if not self._begun:
+                await self._runs.admit(self._op)
+                self._begun = True
+
+    async def try_begin(self) -> None:
+        """Begin for nobody in particular; a refusal is kept for whoever asks for the result."""
+        try:
+            await self.begin()
+        except BridleError as error:
+            log.info("Run %s was refused: %s", self.id, error)
+            self._refused = error
+
+    async def _watch(self) -> Feed:
+        """Listen from the run's beginning, and begin."""
+        if self._feed is None:
+            self._feed = await self._runs.feed(self.id)
+        try:
+            await self.begin()
+        except BaseException:
+            self._feed.close()
+            self._feed = None
+            raise
+        return self._feed
 
     async def events(self) -> AsyncIterator[AnyEvent]:
         """Yield the run's events until it ends or rests."""
-        await self.begin()
-        assert self._feed is not None
-        feed = self._feed
+        feed = await self._watch()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._close_when_rested, feed)
             async for event in feed.events():

@@ -81,9 +81,14 @@ class Session:
 
     @property
     def is_running(self) -> bool:
-        """Whether anything of the thread is being worked on here."""
+        """Whether a run of the thread is being worked on here, or is about to be."""
         thread_id = self._attachment.thread_id
-        return thread_id is not None and self._engine.dispatcher.busy(thread_id)
+        if thread_id is None:
+            return False
+        state = self._attachment.state
+        open = state.run is not None or bool(state.inputs)
+        busy = open and self._engine.dispatcher.busy(thread_id)
+        return busy or bool(self._attachment.inbox.starting)
 
     @property
     def pending(self) -> tuple[Pending, ...]:
@@ -120,7 +125,18 @@ class Session:
         context: Context = None,
         model: str | None = None,
     ) -> Run:
-        """Begin a run; await it, or use it as a context manager and watch its events."""
+        """Begin a run; await it, or use it as a context manager and watch its events.
+
+        It goes on whether or not anybody looks. A refusal (the thread is in use elsewhere) is
+        raised where the run is awaited.
+        """
+        run = self._run(content, files, context, model)
+        self._runs.start(run)
+        return run
+
+    def _run(
+        self, content: Content, files: Sequence[FileInput], context: Context, model: str | None
+    ) -> Run:
         mode_model = self._attachment.session_models.get(self.modes.current.id)
         op = Send(
             run_id=self._engine.new_id("run"),
@@ -128,7 +144,7 @@ class Session:
             context=context_values(context),
             model=model or mode_model,
         )
-        return Run(self._runs, op)
+        return Run(self._runs.here(), op)
 
     async def send(
         self,
@@ -139,7 +155,7 @@ class Session:
         model: str | None = None,
     ) -> RunResult[Any]:
         """Run to the end, or until the run waits for an answer. A failed model does not raise."""
-        return await self.start(content, files=files, context=context, model=model)
+        return await self._run(content, files, context, model)
 
     async def steer(
         self, content: Content, restart: bool = False, *, context: Context = None

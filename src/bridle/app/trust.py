@@ -104,7 +104,7 @@ def forget(root: Path) -> bool:
 
 def require_trust(
     root: Path, claims: Sequence[Claim], *, given: bool, confirm: Confirm | None
-) -> tuple[str, ...]:
+) -> tuple[Claim, ...]:
     """Go on only with what is trusted; `given` trusts it now, `confirm` asks somebody.
 
     Returns what is used without anybody having trusted it, to be told.
@@ -113,7 +113,7 @@ def require_trust(
     if not open_claims:
         return ()
     if not given and all(claim.mild for claim in open_claims):
-        return tuple(f"{claim.name} {claim.text} (not trusted)" for claim in open_claims)
+        return tuple(open_claims)
     told = describe(root, open_claims)
     if given or (confirm is not None and confirm(told)):
         trust(root, claims)

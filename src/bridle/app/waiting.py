@@ -16,6 +16,7 @@ from bridle.types.ops import Interrupt, Send, Steer
 
 if TYPE_CHECKING:
     from bridle.app.attachment import Attachment
+    from bridle.app.run import Run
     from bridle.types.runs import PendingRow
 
 FOREIGN_SECONDS = 0.1
@@ -23,27 +24,49 @@ FOREIGN_SECONDS = 0.1
 
 
 class Runs:
-    """The runs of the thread that a session is attached to."""
+    """The runs of the thread that a session is attached to, or of one that it was attached to."""
 
-    def __init__(self, attachment: Attachment) -> None:
+    def __init__(self, attachment: Attachment, thread_id: str | None = None) -> None:
         self._attachment = attachment
         self._engine = attachment.engine
         self._journal = attachment.journal
+        self._thread_id = thread_id
 
     @property
     def thread_id(self) -> str:
         """The id of the thread."""
-        return self._attachment.thread.id
+        return self._thread_id or self._attachment.thread.id
+
+    def here(self) -> Runs:
+        """The runs of the present thread, wherever the session goes."""
+        return Runs(self._attachment, self.thread_id)
+
+    def start(self, run: Run) -> None:
+        """Let a run begin by itself, before whatever the session does next."""
+        starting, tasks = self._attachment.inbox.starting, self._engine.tasks
+
+        async def begin() -> None:
+            await run.try_begin()
+            starting.pop(run.id, None)
+
+        if not tasks.cancel_scope.cancel_called:  # else everything here is ending
+            starting[run.id] = begin
+            tasks.start_soon(begin, name=f"begin {run.id}")
 
     async def wait(self, run_id: str) -> RunResult[Any]:
         """Wait until a run has ended or rests, and return its result."""
+        await self._attachment.inbox.started()
+        place = await self._journal.store.run(run_id)
+        if place is not None and place.row.thread_id != self.thread_id:
+            return await Runs(self._attachment, place.row.thread_id).wait(run_id)
         await self.rested(run_id)
         place = await self._journal.store.run(run_id)
         waiting = await self.pending()
         if place is None and not waiting:
             raise ConfigError(f"There is no run {run_id} in thread {self.thread_id}.")
         summary = await self.summary(run_id)
-        return result_of(summary, waiting, self._engine.blueprint.output(self._attachment.state))
+        state = await self._journal.fold(self.thread_id)
+        return result_of(summary, waiting, self._engine.blueprint.output(state))
 
     async def rested(self, run_id: str) -> None:
         """Wait until nothing of the thread is being worked on; raises what stopped it."""
@@ -68,6 +91,7 @@ class Runs:
 
     async def open_run(self) -> str | None:
         """The id of the run that is going on, parked or waiting to begin."""
+        await self._attachment.inbox.started()
         state = await self._journal.fold(self.thread_id)
         if state.run is not None:
             return state.run.run_id
@@ -80,7 +104,7 @@ class Runs:
 
     async def summary(self, run_id: str) -> RunSummary:
         """What a run has come to: from the fold in memory, or from the log of an older run."""
-        state = await self._journal.fold(self._attachment.thread.id)
+        state = await self._journal.fold(self.thread_id)
         run = state.run_named(run_id)
         if run is not None:
             return summary_of(run)
@@ -95,31 +119,35 @@ class Runs:
         events = await self._journal.store.events(place.row.thread_id, after=after)
         return [event for event in events if event.run_id == run_id]
 
-    async def feed(self) -> Feed:
-        """A feed of everything that follows now."""
+    async def feed(self, run_id: str) -> Feed:
+        """A feed of what follows the beginning of a run: now, if it has not begun."""
         head = await self._journal.store.head(self.thread_id)
+        place = await self._journal.store.run(run_id)
         feed = Feed(
             store=self._journal.store,
             bus=self._journal.bus,
             thread_id=self.thread_id,
-            after=head.seq,
+            after=head.seq if place is None else place.start_seq - 1,
         )
         feed.open()
         return feed
 
     async def admit(self, op: Send) -> None:
-        """Admit a run, unless another process works on the thread."""
-        await self._attachment.inbox.admit_alone(op)
+        """Admit a run, once, unless another process works on the thread."""
+        await self._attachment.inbox.check_free(self.thread_id)
+        await self._journal.admit(self.thread_id, op, input_id=f"{op.run_id}.send")
 
     async def interrupt(self, run_id: str) -> None:
         """End one run."""
-        await self._attachment.inbox.admit(Interrupt(run_id=run_id))
+        await self._attachment.inbox.admit(Interrupt(run_id=run_id), self.thread_id)
 
     async def interrupt_open(self, *, clear: bool) -> str | None:
         """End the open run, if there is one; returns its id."""
         run_id = await self.open_run()
         if run_id is not None:
-            await self._attachment.inbox.admit(Interrupt(run_id=run_id, clear=clear))
+            await self._attachment.inbox.admit(
+                Interrupt(run_id=run_id, clear=clear), self.thread_id
+            )
         return run_id
 
     async def ended(self, run_id: str) -> None:
@@ -147,7 +175,7 @@ class Runs:
             unsubscribe()
 
     async def _drained_elsewhere(self) -> bool:
-        return await self._attachment.inbox.held_elsewhere() is not None
+        return await self._attachment.inbox.held_elsewhere(self.thread_id) is not None
 
     async def pending(self) -> list[PendingRow]:
         """What waits for an answer in the thread and below it."""

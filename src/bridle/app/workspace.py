@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bridle.app.paths import config_directory, data_directory, state_directory
 from bridle.checks.run import ProjectChecks
-from bridle.errors import ConfigError
+from bridle.errors import ConfigError, TrustRefused
 from bridle.tools.builtin.workspace import Workplace
 from bridle.types.base import Fixed
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bridle.checks.plan import CheckPlan
-    from bridle.ports.sandbox import Network
+    from bridle.ports.sandbox import Network, Sandbox
     from bridle.sandbox.checkpoints import Checkpoints
 
 
@@ -104,8 +104,21 @@ def workspace_checks(
     return ProjectChecks(
         root=place.root,
         processes=place.processes,
-        sandbox=place.sandbox,
+        sandbox=_confined(place.sandbox) if config.confined else place.sandbox,
         config=config,
         place=place,
         hide=hide,
     )
+
+
+def _confined(sandbox: Sandbox) -> Sandbox:
+    """A sandbox for what the project's own word does not let run without one."""
+    from bridle.sandbox.kinds import make_sandbox
+
+    try:
+        return make_sandbox("auto", sandbox.policy)
+    except ConfigError as error:
+        raise TrustRefused(
+            "This project turns the sandbox off and is not trusted, so its checks need one: "
+            f"{error} Read the project, then run again with --trust, or with --no-checks."
+        ) from error

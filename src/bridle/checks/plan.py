@@ -14,7 +14,8 @@ class CheckPlan(Fixed, frozen=True, kw_only=True):
     """Commands that were written down, or (`find`) those that the project turns out to have.
 
     `max_rounds` is how often failures are sent back to the agent; `fail_on_error` lets a failed
-    verdict decide the exit code.
+    verdict decide the exit code. A `confined` plan runs in a sandbox even where the workspace has
+    none: nobody is asked about a check.
     """
 
     enabled: bool = True
@@ -23,3 +24,4 @@ class CheckPlan(Fixed, frozen=True, kw_only=True):
     timeout: float = 300.0
     steps: tuple[Check, ...] = ()
     find: bool = True
+    confined: bool = False

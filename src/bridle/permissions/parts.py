@@ -75,7 +75,7 @@ class Shell:
             yield Part("unnamed", f"{unnamed.reason}: {unnamed.raw}")
         for index, command in enumerate(self.analysis.commands):
             effects = (*extra_effects(command.words), *self._reads_outside(command))
-            effects += tuple(_variables(command.assignments))
+            effects += (*self._runs_elsewhere(command), *_variables(command.assignments))
             yield Part("command", _shown(command), command, effects, index=index)
             for effect in effects:
                 if effect.kind == "write" and effect.path is not None:
@@ -153,6 +153,21 @@ class Shell:
                 if path.startswith("/") and not self.inside(path, writing=False):
                     yield Effect("read", f"{word.raw or word.text} is outside", index)
                     break
+
+    def _runs_elsewhere(self, command: SimpleCommand) -> Iterator[Effect]:
+        """Git or npm run what their directory tells them; a rule means that of the workspace."""
+        name = program(command.words)
+        if command.role != "command" or name in READERS | PATTERN_READERS | WRITERS | _TALKERS:
+            return
+        policy = self.policy
+        for cwd in command.cwds or ():
+            path = self.resolve(cwd, "")
+            if not any(
+                paths.inside(path, place) for place in (policy.root or "/", *policy.writable)
+            ):
+                yield Effect(
+                    "run", f"{name} runs in {path}, outside of the workspace", spelled=path
+                )
 
     def changes(self, command: SimpleCommand) -> bool:
         """May the command change files that it names, as far as its program tells?"""

@@ -11,19 +11,11 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from bridle.permissions.shell.facts import HOLE, Word, names
+from bridle.types.places import OF_PROJECT, OF_SHELLS, OF_USER, SECRETS
 from bridle.types.regex import lazy
 
-_SECRET_PLACES = names(
-    ".ssh .gnupg .aws .azure .config/gcloud .config/gh .config/hub .kube .docker/config.json "
-    ".netrc .pgpass .my.cnf .git-credentials .npmrc .pypirc .config/git/credentials "
-    ".cargo/credentials .cargo/credentials.toml .vault-token .terraform.d/credentials.tfrc.json "
-    ".password-store .local/share/keyrings .config/op .config/anthropic .config/openai "
-    ".claude/.credentials.json .codex/auth.json .gem/credentials .m2/settings.xml "
-    ".gradle/gradle.properties .oci .databrickscfg .boto .s3cfg .mozilla .config/google-chrome"
-)
-"""What is secret under a home directory."""
+_SECRET_PLACES = tuple(place.rstrip("/").casefold() for place in SECRETS)
 
-_SECRET_PLACE = lazy(rf"/(?:{'|'.join(map(re.escape, sorted(_SECRET_PLACES)))})(?:/|$)")
 _SECRET_ANYWHERE = lazy(
     r"(?:^|/)(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|\.netrc|\.pgpass|\.git-credentials"
     r"|\.ssh/[^/]+|\.aws/credentials|\.docker/config\.json|\.kube/config)$"
@@ -38,12 +30,15 @@ _SECRET_OUTSIDE = lazy(r"\.(?:pem|key|p12|pfx|jks|kdbx|keystore|ppk)$")
 
 _HOME = lazy(r"(/root|/home/[^/]+|/users/[^/]+)(?:/|$)")
 
+_NAMED = (*OF_PROJECT, *OF_SHELLS, *OF_USER)
 _PROTECTED = lazy(
     r"(?:^|/)(?:\.git/(?:hooks(?:/.*)?|config(?:\.worktree)?|info/attributes|modules/.*/config"
-    r"|modules/.*/hooks(?:/.*)?)|\.gitmodules|\.mcp\.json|\.bridle(?:/.*)?|harness\.ya?ml"
-    r"|\.claude/(?:settings[^/]*\.json|hooks(?:/.*)?)|\.codex/config\.toml|\.envrc"
-    r"|\.(?:bash(?:rc|_profile|_login|_logout|_aliases)|profile|z(?:shrc|shenv|profile|login|logout)"
-    r"|kshrc|cshrc|tcshrc|login|inputrc)|\.config/fish(?:/.*)?|\.git|\.git/modules|\.claude)$"
+    r"|modules/.*/hooks(?:/.*)?)|\.git|\.git/modules|"
+    + "|".join(
+        re.escape(name.rstrip("/").casefold()) + ("(?:/.*)?" if name.endswith("/") else "")
+        for name in _NAMED
+    )
+    + ")$"
 )
 _TAILS = lazy(
     r"(?:^|/)(?:hooks/[^/]+|config|settings[^/]*\.json|info/attributes|pre-commit|post-commit"
@@ -52,11 +47,15 @@ _TAILS = lazy(
 )
 """Ends of protected paths, for where the directory is not known."""
 
-_PROTECTED_PLACES = names(
-    ".git/hooks .git/config .git/info/attributes .git/modules .gitmodules .mcp.json .bridle "
-    "harness.yaml harness.yml .claude/settings.json .claude/settings.local.json .claude/hooks "
-    ".codex/config.toml .envrc .bashrc .bash_profile .bash_login .bash_logout .bash_aliases "
-    ".profile .zshrc .zshenv .zprofile .zlogin .zlogout .inputrc .config/fish"
+_PROTECTED_PLACES = (
+    ".git/hooks",
+    ".git/config",
+    ".git/info/attributes",
+    ".git/modules",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".claude/hooks",
+    *(name.rstrip("/").casefold() for name in _NAMED),
 )
 """The same by name, for where a name has holes."""
 _MAGIC = lazy(r"[*?\[]")
@@ -102,9 +101,12 @@ def is_secret(
         return True
     found = _HOME.match(folded)
     homes = ([home.casefold().rstrip("/")] if home else []) + ([found[1]] if found else [])
-    return any(
-        folded.startswith(base + "/") and _SECRET_PLACE.match(folded, len(base)) for base in homes
-    )
+    return any(_is_secret_place(folded.removeprefix(base + "/")) for base in homes)
+
+
+def _is_secret_place(name: str) -> bool:
+    """Is it one of the places, or in one? An absolute path is none: it is not under the home."""
+    return any(name == place or name.startswith(place + "/") for place in _SECRET_PLACES)
 
 
 def ends_in_secret(text: str) -> bool:

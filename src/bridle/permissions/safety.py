@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from bridle.types.permissions import Policy
 
 _PIECES = lazy(r"[=,:@]")
+_ATTACHED = lazy(r"-[A-Za-z0-9]+?(\.{0,2}/.+)")
+"""A path in one word with its option."""
 _SCRIPT_PIECES = lazy(r"[\s'\"()=;|>{}]+")
 
 
@@ -188,6 +190,8 @@ def _secret_words(call: Call, shell: Shell) -> Iterator[Finding]:
             return
         candidates = list(place.paths or ())
         candidates += [place.head] if place.head and place.head.startswith("/") else []
+        if attached := _ATTACHED.match(place.text):
+            candidates += [shell.resolve(attached[1], cwd) for cwd in cwds or ("",)]
         for piece in _PIECES.split(place.text):
             if piece != place.text and ("/" in piece or piece.startswith("~")):
                 candidates.append(shell.resolve(piece, ""))

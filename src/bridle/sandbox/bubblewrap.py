@@ -23,7 +23,7 @@ NAMESPACES = (
     "--die-with-parent", "--new-session", "--unshare-user", "--unshare-pid", "--unshare-ipc",
     "--cap-drop", "ALL",
 )  # fmt: skip
-SHADOWED = frozenset({".mcp.json", ".bridle", ".claude", ".git", "hooks"})
+SHADOWED = frozenset({".mcp.json", ".bridle", ".claude", ".envrc", ".git", "hooks"})
 """Absent protected names that stand as placeholders; the others are put back afterwards."""
 
 KEPT_IN_RUN = ("/run/current-system", "/run/booted-system", "/run/opengl-driver")

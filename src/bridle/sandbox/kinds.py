@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 KINDS: tuple[SandboxKind, ...] = get_args(SandboxKind)
 ALIASES: dict[str, SandboxKind] = {"local": "auto"}
 
+NO_BARE_REPOSITORY = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "safe.bareRepository",
+    "GIT_CONFIG_VALUE_0": "explicit",
+}
+"""Files of a project can look like a repository whose settings run something, so `cd sub; git
+status` would run it. Where nothing confines a command, git takes only what is named as one."""
+
 
 def parse(name: str) -> SandboxKind:
     """The kind that a name means; an unknown one is an error with a suggestion."""
@@ -138,7 +146,7 @@ class Unconfined(Fixed, frozen=True, kw_only=True):
         yield Launch(
             argv=tuple(argv),
             cwd=cwd,
-            env=clean(os.environ, allow=self.policy.env, extra=env) | temp,
+            env=clean(os.environ, allow=self.policy.env, extra=env) | temp | NO_BARE_REPOSITORY,
             rlimits=cgroups.shared_rlimits(bounds),
             groups=bounds.groups,
         )

@@ -8,33 +8,12 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from bridle.ports.sandbox import ResourceLimits, SandboxPolicy
+from bridle.types.places import OF_PROJECT, OF_SHELLS, OF_USER, SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bridle.ports.sandbox import Network
-
-SECRETS = (
-    ".ssh/", ".gnupg/", ".aws/", ".azure/", ".config/gcloud/", ".kube/", ".docker/", ".oci/",
-    ".config/gh/", ".config/hub", ".config/glab-cli/", ".config/op/", ".config/doctl/",
-    ".config/rclone/", ".config/git/credentials", ".config/github-copilot/", ".config/heroku/",
-    ".config/netlify/", ".config/configstore/", ".config/wandb/", ".config/anthropic/",
-    ".config/openai/", ".config/containers/auth.json", ".password-store/", ".terraform.d/",
-    ".terraformrc", ".vault-token", ".netrc", ".git-credentials", ".npmrc", ".yarnrc.yml",
-    ".pypirc", ".config/pypoetry/auth.toml", ".cargo/credentials", ".cargo/credentials.toml",
-    ".gem/credentials", ".m2/settings.xml", ".m2/settings-security.xml",
-    ".gradle/gradle.properties", ".nuget/NuGet/NuGet.Config", ".composer/auth.json", ".s3cfg",
-    ".boto", ".pgpass", ".my.cnf", ".databrickscfg", ".snowflake/", ".kaggle/", ".fly/",
-    ".vercel/", ".huggingface/", ".cache/huggingface/token", ".local/share/keyrings/",
-    ".local/share/opencode/auth.json", ".claude.json", ".claude/.credentials.json",
-    ".codex/auth.json", ".gemini/", ".bash_history", ".zsh_history", ".python_history",
-    ".node_repl_history", ".psql_history", ".mysql_history", ".sqlite_history",
-    ".local/share/fish/fish_history", ".mozilla/", ".thunderbird/", ".config/google-chrome/",
-    ".config/chromium/", ".config/BraveSoftware/", ".config/microsoft-edge/",
-    "Library/Keychains/", "Library/Cookies/", "Library/Application Support/Google/Chrome/",
-    "Library/Application Support/Firefox/", "Library/Application Support/com.apple.TCC/",
-)  # fmt: skip
-"""Credentials, histories and browser profiles, under the home directory."""
 
 SYSTEM_SECRETS = (
     "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",
@@ -42,19 +21,6 @@ SYSTEM_SECRETS = (
     "/var/lib/kubelet/", "/var/run/secrets/", "/run/secrets/", "/etc/ssl/private/",
 )  # fmt: skip
 """What root could read; key files of the SSH server are added as they are found."""
-
-STARTUP_FILES = (
-    ".ssh/", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases",
-    ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".inputrc",
-    ".config/fish/", ".gitconfig", ".config/git/", ".pam_environment", ".xprofile", ".xinitrc",
-    ".login", ".cshrc", ".tcshrc", ".kshrc", ".config/systemd/", ".config/autostart/",
-    ".vimrc", ".config/nvim/", ".emacs", ".emacs.d/", ".tmux.conf", ".direnvrc", ".config/direnv/",
-    ".pythonrc", ".local/bin/", "Library/LaunchAgents/",
-)  # fmt: skip
-"""What a user's programs run by themselves, under the home directory."""
-
-SETTINGS = (".mcp.json", "harness.yaml", ".bridle/", ".claude/")
-"""What a harness reads from a project, under the workspace."""
 
 
 def default_policy(
@@ -86,7 +52,11 @@ def default_policy(
         writable=(*writable, *git_writable),
         readable=tuple(readable),
         hidden=(*secrets, *_directories(state), *hidden),
-        read_only=(*_under(root, SETTINGS), *git_read_only, *_under(home, STARTUP_FILES)),
+        read_only=(
+            *_under(root, (*OF_PROJECT, *OF_SHELLS)),
+            *git_read_only,
+            *_under(home, (*OF_SHELLS, *OF_USER)),
+        ),
         network=network,
         allowed_hosts=tuple(allowed_hosts),
         env=tuple(env),

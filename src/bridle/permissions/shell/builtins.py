@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _NAME = lazy(r"[A-Za-z_][A-Za-z0-9_]*")
 _ELEMENT = lazy(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[A-Za-z0-9_@*]*\])?")
 _ASSIGNED = lazy(r"([A-Za-z_][A-Za-z0-9_]*)(\[[A-Za-z0-9_]*\])?\+?=", re.DOTALL)
+_ARRAY = lazy(r"[A-Za-z_][A-Za-z0-9_]*\+?=\(")
+"""An array as written, without quotes: its words were read like any others."""
 _SET_FLAGS = lazy(r"[-+][euxfCbhmnpvE]+|[-+]o|--|-")
 _SET_OPTIONS = names("errexit nounset pipefail xtrace noglob noclobber verbose errtrace functrace")
 
@@ -200,6 +202,7 @@ def _declare(words: Sequence[Word]) -> Reading:
     problems: list[str] = []
     if set(flags) & {"n", "i"}:
         problems.append("a variable that is evaluated")
+    fills_arrays = words[0].text in ("declare", "typeset", "local") or set(flags) & {"a", "A"}
     exported = words[0].text == "export" or "x" in flags
     environment: list[Assignment] = []
     found: list[str] = []
@@ -213,6 +216,8 @@ def _declare(words: Sequence[Word]) -> Reading:
             problems.append("a computed name of a variable")
             continue
         text = word.text[assigned.end() :] if assigned else ""
+        if fills_arrays and text.startswith(("(", HOLE)) and not _ARRAY.match(word.raw):
+            problems.append("a text that may be evaluated as an array")
         is_number = bool(assigned) and word.literal and re.fullmatch(r"-?[0-9]+", text)
         (numbers if is_number else found).append(name)
         if assigned or exported:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from bridle.permissions.shell import effects_text as text
 from bridle.permissions.shell.effects import Effect, Spec, operands, option_effects
-from bridle.permissions.shell.effects_git import QUIET, git_effects
+from bridle.permissions.shell.effects_git import QUIET, git_effects, subcommand
 from bridle.permissions.shell.facts import Word, names
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -68,6 +69,9 @@ _OPTIONS = {
 }
 _OPTIONS["fdfind"] = _OPTIONS["fd"]
 _OPTIONS["batcat"] = _OPTIONS["bat"]
+_ATTACHED = lazy(
+    r"-(?:-(?!regexp|include|exclude|label)[\w-]+=|[A-Za-z0-9]*?([A-Za-z0-9]))((?:\.\.?|~)?/+[\w.].*)"
+)
 _NO_COMPUTED_OPTIONS = names("ls strings gh date file tree")
 
 _EDITORS = names("vi vim nvim view ex vimdiff gvim emacs nano ed dc gdb ldd sqlite3 psql mysql")
@@ -203,13 +207,40 @@ def read_operands(words: Sequence[Word]) -> list[tuple[int, Word]]:
         return [(index, word) for index, word in _starting_points(words) if _is_path(word)]
     if name == "ln":
         return [(index, word) for index, word in operands(words) if _is_path(word)]
+    if name == "git":
+        return _git_operands(words)
     if name not in READERS and name not in PATTERN_READERS:
         return []
     found = operands(words, "" if name in READERS else "ABCmgtTFve")
     given = any(word.text.startswith(("-e", "-f", "--regexp", "--file")) for word in words[1:])
     if name in PATTERN_READERS and not given:
         found = found[1:]
+    found += attached_paths(words, patterns="eF" if name in PATTERN_READERS else "")
     return [(index, word) for index, word in found if _is_path(word)]
+
+
+def _git_operands(words: Sequence[Word]) -> list[tuple[int, Word]]:
+    """What git reads as a file although it is in no repository: two paths are `--no-index`."""
+    at = subcommand(words)
+    if at >= len(words) or words[at].text not in ("diff", "grep", "blame"):
+        return []
+    found = operands(words, "", at + 1) + attached_paths(words[at:], at, patterns="eSG")
+    return [(index, word) for index, word in found if _is_path(word)]
+
+
+def attached_paths(
+    words: Sequence[Word], first: int = 0, *, patterns: str = ""
+) -> list[tuple[int, Word]]:
+    """Paths written in one word with their option: `-f/a/b`, `--file=/a/b`, not `-d/`.
+
+    What stands behind a letter of `patterns` is something to look for.
+    """
+    found: list[tuple[int, Word]] = []
+    for index, word in enumerate(words[1:], first + 1):
+        given = _ATTACHED.match(word.text)
+        if given and (not given[1] or given[1] not in patterns):
+            found.append((index, Word(given[2], word.raw, word.holes)))
+    return found
 
 
 def _is_path(word: Word) -> bool:
