@@ -158,8 +158,8 @@ def _providers(spec: HarnessSpec) -> dict[str, ProviderConfig]:
         name = (policy.primary or "openai/").partition("/")[0]
         own = providers.get(name, ProviderConfig())
         providers[name] = msgspec.structs.replace(own, base_url=policy.base_url)
-    for name, own in providers.items():
-        check_provider(name, own)
+    for name in policy.providers:
+        check_provider(name, providers[name])
     return providers
 
 
