@@ -7,7 +7,7 @@ provider's settings alone, so nothing of one provider can reach another's calls.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from bridle.models.keys import Keys
 
-Origin = Literal["default", "environment", "config"]
 RESERVED = ("embedded", "local", "replay", "scripted")
 """Prefixes of model ids that need no server."""
 
@@ -59,7 +58,6 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     wire: Wire
     base_url: str
-    base_url_from: Origin
     api_key: str | None
     key_from: str | None
     key_needed: bool
@@ -140,7 +138,7 @@ class Endpoints(Fixed, frozen=True, kw_only=True):
         """The endpoint of a provider, with or without its key; `ConfigError` if it is unknown."""
         facts = self.facts(name)
         own = self.config.get(name, ProviderConfig())
-        base_url, origin = self._address(facts, own)
+        base_url = self._address(facts, own)
         official = host_of(base_url) == host_of(facts.base_url)
         problem = None
         try:
@@ -152,7 +150,6 @@ class Endpoints(Fixed, frozen=True, kw_only=True):
             title=facts.title,
             wire=own.wire or (facts.wire if official or facts.wire != "responses" else "chat"),
             base_url=base_url,
-            base_url_from=origin,
             api_key=api_key,
             key_from=key_from,
             key_needed=bool(own.api_key_env) or (facts.needs_key and official),
@@ -162,19 +159,17 @@ class Endpoints(Fixed, frozen=True, kw_only=True):
             problem=problem,
         )
 
-    def _address(self, facts: Provider, own: ProviderConfig) -> tuple[str, Origin]:
+    def _address(self, facts: Provider, own: ProviderConfig) -> str:
         for variable in facts.url_vars:
             if value := self.env.get(variable, "").strip():
                 if variable == "OLLAMA_HOST":
                     value = _ollama_address(value)
                 elif facts.wire == "gemini" and not urlsplit(value).path.strip("/"):
                     value = value.rstrip("/") + "/v1beta"  # Google's SDKs leave the version out
-                return check_url(value, variable), "environment"
+                return check_url(value, variable)
         if own.base_url:
-            return check_url(
-                own.base_url, f"model_policy.providers.{facts.name}.base_url"
-            ), "config"
-        return facts.base_url, "default"
+            return check_url(own.base_url, f"model_policy.providers.{facts.name}.base_url")
+        return facts.base_url
 
     def _key(self, facts: Provider, own: ProviderConfig) -> tuple[str | None, str | None]:
         variables = (own.api_key_env,) if own.api_key_env else facts.key_vars
