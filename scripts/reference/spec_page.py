@@ -12,10 +12,11 @@ from bridle.spec.model import HarnessSpec
 
 SPEC_INTRO = """# harness.yaml
 
-The portable contract of an agent: YAML or JSON, found in the directory that `bridle run` works in,
-or named with `--spec`; other [layers](../configuration.md) may add to it. A field stands here when
-something enforces it; any other field is refused with exit code 2, its line, and the nearest name
-that exists. `version` and `name` are required.
+The portable contract of an agent: YAML or JSON, found in the directory that a command is given in
+or in the nearest one above it in the git repository, or named with `--spec`; other
+[layers](../configuration.md) may add to it. A field stands here when something enforces it; any
+other field is refused with exit code 2, its line, and the nearest name that exists. `version` and
+`name` are required.
 
 ```yaml
 version: 1

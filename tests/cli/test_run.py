@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -207,16 +208,42 @@ def test_undo_restores_every_file(bridle: Bridle, kind: str) -> None:
     assert tree(bridle.cwd) == after
 
 
-def test_a_spec_further_up_is_told(bridle: Bridle) -> None:
+def test_a_spec_holds_everywhere_below_it_in_its_repository(bridle: Bridle) -> None:
     subprocess.run(["git", "init", "-q"], cwd=bridle.cwd, check=True)
-    inner = bridle.cwd / "src"
+    inner = bridle.cwd / "src" / "deep"
+    inner.mkdir(parents=True)
+    (inner / "AGENTS.md").write_text("Mind the gap.\n")
+    script(
+        bridle, "- calls: [{tool: write_file, args: {path: made.txt, content: x}}]\n- says: ok\n"
+    )
+    spec = bridle.cwd / "harness.yaml"
+    spec.write_text(spec.read_text() + "model_policy: {primary: scripted/script.yaml}\n")
+    below = replace(bridle, cwd=inner)
+    done = below("run", "go", "--yolo", "--output-format", "json")
+    assert (done.code, done.json["files_changed"]) == (0, ["made.txt"])
+    assert (bridle.cwd / "made.txt").exists()
+    (asked,) = below("events", "last", "--requests", "--json").lines[:1]
+    assert "The user is in: src/deep" in str(asked)
+    assert "Mind the gap." in str(asked)
+    told = below("run", "--continue", "more", "--yolo").err
+    assert f"working in {bridle.cwd}, which has the harness.yaml" in told
+    assert below("validate").code == 0
+    assert bridle("threads", "--json").json[0]["resource_id"] == str(bridle.cwd)
+
+
+def test_a_spec_outside_the_repository_does_not_hold_in_it(bridle: Bridle) -> None:
+    inner = bridle.cwd / "vendored"
     inner.mkdir()
-    script(bridle, "- says: ok\n")
-    words = ("run", "go", "--model", f"scripted/{bridle.cwd / 'script.yaml'}", "--sandbox", "none")
+    subprocess.run(["git", "init", "-q"], cwd=inner, check=True)
+    assert bridle("validate").code == 0
+    assert replace(bridle, cwd=inner)("validate").code == 2
+
+
+def test_a_path_to_fix_below_a_spec_is_told(bridle: Bridle) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=bridle.cwd, check=True)
+    (bridle.cwd / "src").mkdir()
     told = f"{bridle.cwd / 'harness.yaml'} does not hold here"
-    assert told not in bridle(*words).err
-    assert told in bridle(*words, "--cwd", "src").err
-    assert told not in bridle(*words, "--cwd", "src", "--spec", "harness.yaml").err
+    assert told in bridle("fix", "src", "--sandbox", "none").err
 
 
 def test_a_task_behind_an_open_question_is_said_to_be_queued(bridle: Bridle) -> None:

@@ -60,6 +60,24 @@ async def test_a_run_ends_with(opened: Any, reason: str) -> None:
     assert (result.error is not None) == (reason in ("error", "context_overflow"))
 
 
+@pytest.mark.parametrize(
+    ("stop", "reason"), [("end_turn", "end_turn"), ("refused", "safety_violation")]
+)
+async def test_an_answer_without_a_word_ends_a_run(opened: Any, stop: Any, reason: str) -> None:
+    model = ScriptedModel([calls("look"), says("", stop=stop), says("asked once too often")])
+    result, _ = await run(opened, model)
+    assert (result.reason, result.text, result.steps) == (reason, "", 2)
+    assert len(model.requests) == 2
+
+
+async def test_an_answer_without_a_word_does_not_end_what_was_sent_after_it(opened: Any) -> None:
+    model = ScriptedModel([says(""), says("now")])
+    harness = await opened(model, [look])
+    session = await harness.session()
+    assert (await session.send("go")).text == ""
+    assert (await session.send("and?")).text == "now"
+
+
 async def test_a_loop_is_told_by_the_arguments_not_by_the_failure(opened: Any) -> None:
     """Ten equal steps that all succeed are a loop; ten different ones are work."""
     work = [calls("look", name=str(n)) for n in range(20)]

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import socket
-import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -158,14 +157,6 @@ async def test_files_that_look_like_a_repository_run_nothing_where_nothing_confi
     assert not (outside / "m").exists()
     await shell("unset GIT_CONFIG_COUNT; git status")
     assert (outside / "m").exists(), "the control: git runs it by itself"
-
-
-def test_a_temp_that_is_made_is_private(workspace: Path) -> None:
-    """F09"""
-    policy = default_policy(str(workspace))
-    assert policy.temp is not None
-    assert stat.S_IMODE(os.stat(policy.temp).st_mode) == 0o700
-    os.rmdir(policy.temp)
 
 
 async def test_secrets_cannot_be_read(shell: Shell, base: Path, policy: SandboxPolicy) -> None:

@@ -50,10 +50,8 @@ def stop_reason(state: ThreadState, run: RunState) -> Stop | None:
     if run.satisfied:
         return Stop("tool_use")
     steered = any(isinstance(op, Steer | Deliver) for op in state.inputs.values())
-    if run.last is not None and not run.last.calls and not steered:
-        answered = _answered(state, run)
-        if answered is not None:
-            return answered
+    if run.last is not None and not run.last.calls and not steered and not run.addressed:
+        return Stop(_BY_STOP[run.last.stop or "end_turn"])
     if run.steps >= run.start.limits.max_steps:
         return Stop("recursion_limit")
     allowed = run.start.limits.max_tool_calls
@@ -62,14 +60,6 @@ def stop_reason(state: ThreadState, run: RunState) -> Stop | None:
     if is_looping(run.trail):
         return Stop("loop_detected")
     return None
-
-
-def _answered(state: ThreadState, run: RunState) -> Stop | None:
-    """The model's last word ends the run, unless somebody spoke after it."""
-    assert run.last is not None
-    if state.messages and state.messages[-1].role == "user":
-        return None
-    return Stop(_BY_STOP[run.last.stop or "end_turn"])
 
 
 def _failed(error: Failure) -> Stop:

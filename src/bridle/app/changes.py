@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bridle.app.layers import LOCAL_FILE
 from bridle.errors import ConfigError, SpecError
 from bridle.spec.layers import combine, flag_layer, merged
+from bridle.spec.text import read_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,7 @@ def read_changes(pairs: Sequence[str]) -> dict[str, Any]:
         if not equals or not key.strip():
             raise ConfigError(f"{pair!r} is not KEY=VALUE, as in limits.max_steps=20.")
         try:
-            given[key.strip()] = yaml.safe_load(text)
+            given[key.strip()] = read_value(text)
         except yaml.YAMLError as error:
             raise ConfigError(f"The value of {key} is not valid YAML: {text!r}") from error
     layer = flag_layer(given)
@@ -41,6 +42,6 @@ def write_local(root: Path, changes: dict[str, Any]) -> None:
     file = root / LOCAL_FILE
     file.parent.mkdir(parents=True, exist_ok=True)
     (file.parent / ".gitignore").write_text("*\n")
-    present = yaml.safe_load(file.read_text("utf-8")) if file.is_file() else None
+    present = read_value(file.read_text("utf-8")) if file.is_file() else None
     file.write_text(yaml.safe_dump(merged(present or {}, changes), sort_keys=False))
     file.chmod(0o600)

@@ -12,8 +12,9 @@ from bridle.app.claims import claims_of
 from bridle.app.config import Agent
 from bridle.app.models import model_registry
 from bridle.app.paths import config_directory
+from bridle.app.project import project_of, resource_of
 from bridle.app.records import open_records
-from bridle.app.ruling import Ruling, RunOptions, read_ruling, resource_of
+from bridle.app.ruling import Ruling, RunOptions, read_ruling
 from bridle.app.stores import store_url
 from bridle.app.trust import Claim, require_trust
 from bridle.app.workspace import Workspace, output_checks
@@ -56,8 +57,8 @@ class Coding(Fixed, frozen=True, kw_only=True):
 
 def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
     """Have the harness made that a command runs; raises `UserError` with what to do."""
-    root = options.cwd.resolve()
-    if not root.is_dir():
+    root, here = options.root, options.cwd.resolve()
+    if not here.is_dir():
         raise UserError(f"There is no directory {str(options.cwd)!r}.")
     ruling = read_ruling(options)
     compiled = ruling.compiled
@@ -71,22 +72,23 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
         records=partial(open_records, store),
     )
     flag = options.model or (EMBEDDED if options.repair and not options.provider else None)
-    chosen = choose(registry, flag=flag, provider=options.provider, spec=compiled.model)
+    written = compiled.model and _anchored(compiled.model, root)
+    chosen = choose(registry, flag=flag, provider=options.provider, spec=written)
     confined = any(claim.kind == "sandbox" for claim in untrusted)
     sandbox = options.sandbox or ("auto" if confined and options.repair else compiled.sandbox)
-    loaded, plan = _loaded(compiled, root), _checks(compiled, options, confined=confined)
+    loaded, plan = _loaded(compiled, here), _checks(compiled, options, confined=confined)
     tuning = _tuning(compiled, chosen.id)
     harness = make(
         id=compiled.name,
         agent=Agent(
             instructions=_instructions(
-                compiled, root, sandbox, loaded, level=tuning(chosen.id).prompt
+                compiled, root, here, sandbox, loaded, level=tuning(chosen.id).prompt
             ),
             name=compiled.name,
             output=options.output_schema,
         ),
         model=chosen.id,
-        fallbacks=[registry.full_id(name) for name in compiled.fallbacks],
+        fallbacks=[registry.full_id(_anchored(name, root)) for name in compiled.fallbacks],
         tuning=tuning,
         store=store,
         resource_id=resource_of(root),
@@ -109,7 +111,7 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
             *told,
             *loaded.notices,
             *ruling.notices,
-            *_spec_above(root, ruling.path),
+            *_where(root, here, ruling),
         ),
         fail_on_error=compiled.checks.fail_on_error,
         remote=compiled.tools and chosen.id.partition("/")[0] not in RESERVED,
@@ -137,14 +139,22 @@ def _claims(root: Path, ruling: Ruling, options: RunOptions) -> list[Claim]:
     return [claim for claim in claims if not said.get(claim.kind)]
 
 
-def _spec_above(root: Path, used: Path | None) -> tuple[str, ...]:
-    """A spec of the project that does not hold here, because the run works further down."""
-    top = Path(resource_of(root))
-    above = [place for place in root.parents if place.is_relative_to(top)]
-    found = next((place / SPEC_NAME for place in above if (place / SPEC_NAME).is_file()), None)
-    if used is not None or found is None:
+def _anchored(name: str, root: Path) -> str:
+    """A script that the spec names stands beside it, wherever the command was given."""
+    provider, _, file = name.partition("/")
+    if provider != "scripted" or Path.cwd() == root or Path(file).is_absolute():
+        return name
+    return f"scripted/{root / file}"
+
+
+def _where(root: Path, here: Path, ruling: Ruling) -> tuple[str, ...]:
+    """Where the work is done, if not here; and a spec of the project that does not hold here."""
+    if root != here:
+        return (f"working in {root}, which has the {SPEC_NAME}",)
+    above = project_of(here)
+    if ruling.path is not None or above == here:
         return ()
-    return (f"{found} does not hold here; work there, or name it with --spec",)
+    return (f"{above / SPEC_NAME} does not hold here; work there, or name it with --spec",)
 
 
 def unchecked(root: Path) -> str | None:
@@ -163,12 +173,12 @@ def _store(options: RunOptions, compiled: Compiled) -> str | None:
     return store_url(options.store) if options.store is not None else compiled.store
 
 
-def _loaded(compiled: Compiled, root: Path) -> Loaded:
+def _loaded(compiled: Compiled, here: Path) -> Loaded:
     """The instruction files; a flavor without tools has none unless they are named."""
     names = compiled.instruction_files
     if not compiled.tools and names is None:
         return Loaded()
-    loaded = load_instructions(Path(resource_of(root)), root, names=names)
+    loaded = load_instructions(Path(resource_of(here)), here, names=names)
     missing = [name for name in names or () if not _reached(name, loaded)]
     if missing:
         raise UserError(f"context.instruction_files: there is no {missing[0]!r} in the project.")
@@ -180,11 +190,17 @@ def _reached(name: str, loaded: Loaded) -> bool:
 
 
 def _instructions(
-    compiled: Compiled, root: Path, sandbox: str, loaded: Loaded, *, level: PromptLevel
+    compiled: Compiled,
+    root: Path,
+    here: Path,
+    sandbox: str,
+    loaded: Loaded,
+    *,
+    level: PromptLevel,
 ) -> str:
     if not compiled.tools:
         return f"{NO_TOOL}\n\n{loaded.text}".strip()
-    facts = environment_facts(root, now=SystemClock().now(), sandbox=sandbox)
+    facts = environment_facts(root, here, now=SystemClock().now(), sandbox=sandbox)
     return coding_prompt(environment=facts, instructions=loaded.text, level=level)
 
 

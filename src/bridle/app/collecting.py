@@ -1,4 +1,5 @@
-"""Garbage: snapshots of runs that are too old to be undone, and artefacts that no event names.
+"""Garbage: snapshots of runs that are too old to be undone, artefacts that no event names, and
+what processes left in their private temporary directories when they were killed.
 
 What a run within the kept time needs is never dropped, nor what was written within it, whoever
 wrote it: another store may name it.
@@ -75,7 +76,8 @@ async def collect_garbage(url: str | None, *, keep_days: float, dry_run: bool) -
     places = places_of(url or default_store(), state_directory())
     async with open_records(url) as store:
         now = SystemClock().now()
-        return await collect(store, places, keep_days=keep_days, now=now, dry_run=dry_run)
+        found = await collect(store, places, keep_days=keep_days, now=now, dry_run=dry_run)
+    return msgspec.structs.replace(found, garbage=(*found.garbage, *_temporary(dry_run=dry_run)))
 
 
 async def collect(
@@ -163,6 +165,15 @@ def _artefacts(
     for path in found if not dry_run else ():
         path.unlink(missing_ok=True)
     yield Garbage(kind="artefacts", place=str(directory), items=len(found), bytes=size)
+
+
+def _temporary(*, dry_run: bool) -> Iterator[Garbage]:
+    """What no living process holds; no run needs it."""
+    from bridle.sandbox.temps import sweep
+
+    stale = sweep(dry_run=dry_run)
+    if stale.items:
+        yield Garbage(kind="temporary", place=stale.place, items=stale.items, bytes=stale.bytes)
 
 
 def as_objects(collected: Collected) -> list[dict[str, object]]:

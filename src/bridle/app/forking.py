@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridle.app.parts.threads import copied_message
+from bridle.app.project import resource_of
 from bridle.app.records import open_undo
-from bridle.app.ruling import resource_of
 from bridle.errors import ConfigError, RunError
 from bridle.journal.bus import Bus
 from bridle.journal.recorder import Journal

@@ -169,7 +169,7 @@ def run_policy_tests(options: RunOptions) -> Tests:
 def _written(options: RunOptions) -> Ruling:
     ruling = read_ruling(options)
     if ruling.path is None:
-        raise UserError(f"There is no {SPEC_NAME} in {options.cwd.resolve()}.")
+        raise UserError(f"There is no {SPEC_NAME} in {options.root}.")
     return ruling
 
 
@@ -231,7 +231,7 @@ def validate(options: RunOptions) -> Validated:
 
 def _located(options: RunOptions, error: UserError) -> UserError:
     """Find the entry that does not compile, by compiling them one by one."""
-    root = options.cwd.resolve()
+    root = options.root
     layered = read_layers(root, options.spec or find_spec(root), options.environ)
     policy = layered.spec.execution_policy
     entries: list[tuple[str, dict[str, Any]]] = [
@@ -280,7 +280,7 @@ def explain(options: RunOptions) -> Explained:
         sandbox=options.sandbox or compiled.sandbox,
         network=compiled.network,
         checks=compiled.checks.enabled,
-        check_steps=check_names(compiled.checks, options.cwd),
+        check_steps=check_names(compiled.checks, options.root),
         fail_on_error=compiled.checks.fail_on_error,
         max_rounds=compiled.checks.max_rounds,
         instruction_files=compiled.instruction_files,

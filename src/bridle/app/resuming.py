@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bridle.app.coding import store_of
+from bridle.app.project import resource_of
 from bridle.app.records import open_records
-from bridle.app.ruling import resource_of
 
 if TYPE_CHECKING:
     from bridle.app.ruling import RunOptions
@@ -21,7 +21,7 @@ async def with_open_model(options: RunOptions, thread_id: str | None) -> RunOpti
     """
     if options.model is not None or options.provider is not None:
         return options
-    resource = None if thread_id is not None else resource_of(options.cwd.resolve())
+    resource = None if thread_id is not None else resource_of(options.root)
     async with open_records(store_of(options)) as store:
         rows = await store.runs(thread_id=thread_id, resource_id=resource)
     for row in rows:

@@ -10,6 +10,7 @@ import msgspec
 
 from bridle.app.layers import read_layers
 from bridle.app.paths import state_directory
+from bridle.app.project import project_of
 from bridle.errors import UserError, suggest
 from bridle.spec.compile import WRITING_TOOLS, Compiled, compile_spec
 from bridle.spec.load import find_spec
@@ -50,6 +51,16 @@ class RunOptions(Fixed, frozen=True, kw_only=True):
     repair_seconds: float = 60.0
     environ: Mapping[str, str] = msgspec.field(default_factory=lambda: os.environ)
 
+    @property
+    def root(self) -> Path:
+        """Where the work is done: the project's own directory, from anywhere inside it.
+
+        A spec means what it says in its own directory. One that is named, and the tests of a path
+        that is to be fixed, mean the directory that was given.
+        """
+        here = self.cwd.resolve()
+        return here if self.spec is not None or self.repair else project_of(here)
+
 
 class Ruling(Fixed, frozen=True, kw_only=True):
     """What is written, in all its layers, and what it means; `path` is that of the spec."""
@@ -69,7 +80,7 @@ class Ruling(Fixed, frozen=True, kw_only=True):
 
 def read_ruling(options: RunOptions) -> Ruling:
     """Compile the spec that a command would run with, to the very policy that its gate asks."""
-    root = options.cwd.resolve()
+    root = options.root
     path = options.spec or find_spec(root)
     layered = read_layers(root, path, options.environ)
     compiled = compile_spec(layered.spec, root=str(root), at=layered.at)
@@ -138,12 +149,3 @@ def repair_rules() -> tuple[Rule, ...]:
         for place in TEST_PLACES
     )
     return (allowed, *denied)
-
-
-def resource_of(directory: Path) -> str:
-    """What groups the threads of a project: the real path of its git root, else of itself."""
-    here = directory.resolve()
-    for candidate in (here, *here.parents):
-        if (candidate / ".git").exists():
-            return str(candidate)
-    return str(here)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bridle.app.layers import read_layers
 from bridle.app.paths import default_store
+from bridle.app.project import project_of
 from bridle.errors import ConfigError
 from bridle.spec.load import find_spec
 from bridle.spec.observability import store_of
@@ -30,7 +31,7 @@ def configured_store(given: str | None = None) -> str:
     """The store that commands here read."""
     if given is not None:
         return store_url(given)
-    root = Path.cwd()
+    root = project_of(Path.cwd())
     spec = read_layers(root, find_spec(root), os.environ).spec
     url = store_of(spec.observability, root)
     if url == "memory:":

@@ -26,7 +26,7 @@ class TrustState(Fact, frozen=True, kw_only=True):
 def trust_states(options: RunOptions) -> list[TrustState]:
     """Everything that the project brings."""
     claims = _claims(options)
-    root = options.cwd.resolve()
+    root = options.root
     open_keys = {claim.key for claim in doubted(root, claims)}
     kept = kept_of(root)
     return [
@@ -44,13 +44,13 @@ def trust_states(options: RunOptions) -> list[TrustState]:
 def trust_all(options: RunOptions) -> tuple[Claim, ...]:
     """Trust everything that the project brings, as it is now."""
     claims = _claims(options)
-    trust(options.cwd.resolve(), claims)
+    trust(options.root, claims)
     return claims
 
 
 def _claims(options: RunOptions) -> tuple[Claim, ...]:
     ruling = read_ruling(options)
-    return claims_of(options.cwd.resolve(), ruling.layered, ruling.hooks)
+    return claims_of(options.root, ruling.layered, ruling.hooks)
 
 
 def _state(

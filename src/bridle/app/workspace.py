@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,28 +54,33 @@ class Workspace(Fixed, frozen=True):
 
     def place(self) -> Workplace:
         """Open the workspace: probe its sandbox and get ready to run commands."""
+        from bridle.sandbox import temps
         from bridle.sandbox.files import file_access
         from bridle.sandbox.kinds import make_sandbox
         from bridle.sandbox.policy import default_policy
         from bridle.sandbox.supervisor import Supervisor
 
+        root = self.root
+        temp = temps.make()
         ours = (state_directory(), config_directory(), data_directory())
         policy = default_policy(
-            str(self.root),
+            str(root),
+            temp=temp,
             state=[str(path) for path in ours],
             network=self.network,
             allowed_hosts=self.allowed_hosts,
             readable=(*self.readable, sys.prefix, sys.base_prefix, PACKAGE),
             writable=self.writable,
         )
+        try:
+            sandbox = make_sandbox(self.sandbox, policy)
+        except ConfigError:
+            temps.remove(temp)
+            raise
         place = Workplace(
-            root=self.root,
-            files=file_access(policy),
-            processes=Supervisor(),
-            sandbox=make_sandbox(self.sandbox, policy),
+            root=root, files=file_access(policy), processes=Supervisor(), sandbox=sandbox
         )
-        if policy.temp is not None:  # made for this workplace alone
-            weakref.finalize(place, shutil.rmtree, policy.temp, ignore_errors=True)
+        weakref.finalize(place, temps.remove, temp)
         return place
 
 
@@ -91,9 +95,11 @@ def open_checkpoints(place: Workplace) -> Checkpoints | None:
 
 def output_checks(config: CheckPlan, *, sandbox: str) -> ProjectChecks:
     """The checks of an agent without a workspace: they see its answer and an empty directory."""
-    root = tempfile.mkdtemp(prefix="bridle-checks-")
+    from bridle.sandbox import temps
+
+    root = temps.make()
     place = Workspace(root, sandbox=sandbox).place()
-    weakref.finalize(place, shutil.rmtree, root, ignore_errors=True)
+    weakref.finalize(place, temps.remove, root)
     return workspace_checks(place, config, hide=lambda text: text)
 
 

@@ -10,11 +10,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def environment_facts(root: Path, *, now: float, sandbox: str) -> str:
-    """A few lines: directory, version control, platform, date, and what confines commands."""
+def environment_facts(root: Path, here: Path, *, now: float, sandbox: str) -> str:
+    """A few lines: directory, version control, platform, date, and what confines commands.
+
+    `here` is where the user is, at or below the directory that paths are relative to.
+    """
     date = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
     lines = [
         f"Directory: {root}",
+        *([f"The user is in: {here.relative_to(root)}"] if here != root else ()),
         f"Git: {_git(root)}",
         f"Platform: {platform.system()} {platform.machine()}, Python {platform.python_version()}",
         f"Date: {date}",

@@ -67,6 +67,7 @@ def _message_ended(state: ThreadState, event: ev.MessageEnded) -> None:
         run.retold += message.id.endswith(f".{OUTPUT}")
         return
     run.request = None
+    run.addressed = False
     run.last = message
     run.text = message.text or run.text
     run.steps += 1

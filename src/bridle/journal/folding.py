@@ -26,6 +26,8 @@ def add_message(state: ThreadState, message: Message, calls_weight: int = 0) -> 
     """Add a message to the history, with what it weighs in a request."""
     if not message.parts:
         return  # cut before its first word: providers refuse a message without content
+    if message.role == "user" and state.run is not None:
+        state.run.addressed = True
     state.messages.append(message)
     state.message_seqs.append(state.seq)
     said = sum(weight_of(part) for part in message.parts if not isinstance(part, ToolCall))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 SMALL = 20_000
 LONGEST_PLAIN = 256
+NO_TEXT = frozenset({bool, int, float})
 VARIABLE = lazy(r"[A-Z][A-Z0-9_]*")
 """An entry of `redact` that names a variable; any other is an expression."""
 
@@ -93,9 +94,13 @@ class Redactor(Fixed, frozen=True, kw_only=True):
 
     def value(self, value: T) -> T:
         """A value of any shape without secrets in its texts; keys and attachments stay."""
+        if not (self.known or self.shapes or self.expressions):
+            return value
         return self._value(value)  # type: ignore[no-any-return]
 
     def _value(self, value: Any) -> Any:
+        if not value or type(value) in NO_TEXT:
+            return value
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
@@ -112,10 +117,12 @@ class Redactor(Fixed, frozen=True, kw_only=True):
 
     def _struct(self, value: msgspec.Struct) -> Any:
         changes: dict[str, Any] = {}
-        for field in value.__struct_fields__:
+        inside = msgspec.structs.astuple(value)
+        for field, before in zip(value.__struct_fields__, inside, strict=True):
+            if not before or type(before) in NO_TEXT:
+                continue  # most fields: an event is written with ten of them
             if field == "private":  # a provider's own bytes; they would not be accepted changed
                 continue
-            before = getattr(value, field)
             after = self._value(before)
             if after is not before:
                 changes[field] = after

@@ -39,6 +39,8 @@ class RunState(Moving):
     asked: tuple[ToolCall, ...] = ()
     """The calls of the last message; `calls` are those of them that were recorded."""
     last: Message | None = None
+    addressed: bool = False
+    """Whether somebody spoke since `last`, which may be empty and then is in no history."""
     text: str = ""
     """The last words of the model, where it had any."""
     files: dict[str, None] = msgspec.field(default_factory=dict)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from bridle.types.words import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -30,7 +32,7 @@ def _lines(found: Evidence) -> Iterator[str]:
     yield f"model    {found.model}"
     yield f"from     {found.started_at} to {found.ended_at or '-'}"
     if len(found.runs) > 1:
-        yield f"with     {len(found.runs) - 1} runs of subagents"
+        yield f"with     {counted(len(found.runs) - 1, 'run')} of subagents"
     yield from _section("asked", [f"{row.what}" for row in found.asked])
     yield from _section("decided", [_decision(row) for row in found.decided])
     yield from _section("changed", [f"{row.status:<9}{row.path}" for row in found.changed])
@@ -80,7 +82,7 @@ def mark(passed: bool) -> str:
 def spent(found: Evidence) -> list[str]:
     """Tokens and money by model, and together."""
     rows = [
-        f"{model}: {total.requests} requests, {total.usage.total_tokens} tokens, "
+        f"{model}: {counted(total.requests, 'request')}, {total.usage.total_tokens} tokens, "
         f"{total.cost_usd:.4f} USD"
         for model, total in found.spent.models.items()
     ]
@@ -95,7 +97,8 @@ def record(found: Evidence) -> list[str]:
     known = found.record
     if known.problems:
         return [f"BROKEN: {problem}" for problem in known.problems]
-    return [f"whole: {known.events} events in {known.threads} threads, head {known.head}"]
+    size = f"{counted(known.events, 'event')} in {counted(known.threads, 'thread')}"
+    return [f"whole: {size}, head {known.head}"]
 
 
 def as_html(found: Evidence) -> str:

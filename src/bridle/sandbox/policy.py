@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import tempfile
 from typing import TYPE_CHECKING
 
 from bridle.ports.sandbox import ResourceLimits, SandboxPolicy
@@ -39,16 +38,15 @@ def default_policy(
 ) -> SandboxPolicy:
     """The policy for a workspace; `state` are our own directories, hidden like secrets.
 
-    A `temp` that is not given is made: private, mode 0700, and the caller's to remove.
+    Without a `temp` (see `temps`) each command has one of its own, where the sandbox can do that.
     """
     root = os.path.realpath(root)
     home = os.path.realpath(home or os.path.expanduser("~"))
-    temp = os.path.realpath(temp or tempfile.mkdtemp(prefix="bridle-"))
     git_writable, git_read_only = git_paths(root)
     secrets = [*_under(home, SECRETS), *SYSTEM_SECRETS, *glob.glob("/etc/ssh/ssh_host_*_key")]
     return SandboxPolicy(
         root=root,
-        temp=temp,
+        temp=os.path.realpath(temp) if temp else None,
         writable=(*writable, *git_writable),
         readable=tuple(readable),
         hidden=(*secrets, *_directories(state), *hidden),

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridle.errors import SpecError
-from bridle.spec.load import Lines, as_spec, nearest_line, place_of, read_fields
+from bridle.spec.load import as_spec, nearest_line, place_of
+from bridle.spec.text import Lines, read_fields, read_value
 from bridle.types.base import Fact, Fixed
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _parsed(variable: str, text: str) -> Any:
     import yaml
 
     try:
-        return yaml.safe_load(text)
+        return read_value(text)
     except yaml.YAMLError as error:
         raise SpecError(f"is not valid YAML: {text!r}", file=variable) from error
 

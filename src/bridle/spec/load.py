@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import msgspec
 
-from bridle.errors import SpecError
+from bridle.errors import SpecError, suggest
 from bridle.spec.model import HarnessSpec
 from bridle.spec.planned import unknown_field
+from bridle.spec.text import read_fields
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import yaml
+    from bridle.spec.text import Lines, Place
 
 SPEC_NAME = "harness.yaml"
-MAX_BYTES = 1_000_000
-
-Place = tuple[str | int, ...]
-Lines = dict[Place, int]
+WORDS = {"yes": True, "on": True, "no": False, "off": False}
+"""What a field that is a boolean may also say."""
 
 
 def find_spec(directory: Path) -> Path | None:
@@ -41,27 +40,6 @@ def parse_spec(text: str, *, file: str) -> HarnessSpec:
     return as_spec(data, lines, file=file)
 
 
-def read_fields(text: str, *, file: str) -> tuple[dict[str, Any], Lines]:
-    """The fields of a text and the line of each, before anything is known about them."""
-    import yaml
-
-    if len(text) > MAX_BYTES:
-        raise SpecError(f"is larger than {MAX_BYTES} bytes", file=file)
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or str(error)
-        line = mark.line + 1 if mark is not None else None
-        raise SpecError(f"is not valid YAML: {problem}", file=file, line=line) from error
-    if node is None or not isinstance(data, dict):
-        raise SpecError(
-            "must be a mapping with at least `version: 1` and `name`", file=file, line=1
-        )
-    return data, _lines(node)
-
-
 def as_spec(data: dict[str, Any], lines: Lines, *, file: str) -> HarnessSpec:
     """Validate fields strictly; what is wrong is told with its line."""
     _check_names(data, HarnessSpec, (), lines, file)
@@ -72,24 +50,11 @@ def as_spec(data: dict[str, Any], lines: Lines, *, file: str) -> HarnessSpec:
         raise SpecError(message, file=file, line=nearest_line(lines, place)) from error
 
 
-def _lines(node: yaml.Node, at: Place = ()) -> Lines:
-    """The line of every field."""
-    import yaml
-
-    lines: Lines = {at: node.start_mark.line + 1}
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            below = (*at, str(key.value))
-            lines.update(_lines(value, below))
-            lines[below] = key.start_mark.line + 1
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            lines.update(_lines(value, (*at, index)))
-    return lines
-
-
 def _check_names(data: dict[Any, Any], kind: type, at: Place, lines: Lines, file: str) -> None:
-    """Refuse fields that do not exist, before their values are looked at."""
+    """Refuse fields that do not exist, before their values are looked at.
+
+    Words for a boolean are put right in place: layers compare what they say.
+    """
     fields = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
     for key, value in data.items():
         place = (*at, str(key))
@@ -97,6 +62,8 @@ def _check_names(data: dict[Any, Any], kind: type, at: Place, lines: Lines, file
             raise SpecError(
                 unknown_field(str(key), at, fields), file=file, line=nearest_line(lines, place)
             )
+        if isinstance(value, str) and bool in (fields[key], *get_args(fields[key])):
+            data[key] = WORDS.get(value.lower(), value)
         inner = _section(fields[key])
         if inner is None:
             continue
@@ -131,7 +98,24 @@ def _read_error(text: str) -> tuple[str, Place]:
     names = re.findall(r"\.([A-Za-z_]\w*)|\[(\d+)\]", where)
     place: Place = tuple(name or int(index) for name, index in names)
     field = ".".join(str(part) for part in place)
+    known = _choices(place)
+    if known and message.startswith("Invalid enum value"):
+        value = message.removeprefix("Invalid enum value").strip().strip("'")
+        return suggest(value, map(str, known), what=f"value of {field}"), place
     return (f"{field}: {message}" if field else message), place
+
+
+def _choices(place: Place) -> tuple[Any, ...]:
+    """The values that a field may have, where they can be listed."""
+    hint: Any = HarnessSpec
+    for part in place:
+        section = _section(hint)
+        known = msgspec.structs.fields(section) if section is not None else ()
+        found = {field.encode_name: field.type for field in known}
+        hint = found.get(str(part), section)  # or an entry of a list or a map of sections
+    return next(
+        (get_args(one) for one in (hint, *get_args(hint)) if get_origin(one) is Literal), ()
+    )
 
 
 def nearest_line(lines: Lines, place: Place) -> int | None:

@@ -33,6 +33,7 @@ from bridle.types.events import (
     decode_event,
 )
 from bridle.types.ledger import Account
+from bridle.types.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,7 +62,7 @@ class Kept(Moving):
         """Say in a few lines what happened and what is gone."""
         lines = [
             f"The store {path} is damaged ({why}). It was set aside as {aside.name}; "
-            f"{self.events} events of {len(self.logs)} threads were kept.",
+            f"{counted(self.events, 'event')} of {counted(len(self.logs), 'thread')} were kept.",
         ]
         for name, lost in sorted(self.dropped.items()):
             kept = len(self.logs.get(name, ()))

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from bridle.app.advice import advice
 from bridle.surfaces.cli.output import talk
+from bridle.types.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bridle.app.results import Pending, RunResult
+    from bridle.types.runs import PendingRow
 
 ANSWERS = {
     "approval": "bridle approve {id}",
@@ -31,13 +33,16 @@ def closing(
 ) -> None:
     """Say how a run ended, or what it waits for."""
     for pending in result.pending:
-        talk(f"waiting for you: {_title(pending)}\n  {_answer(pending)}")
+        talk(f"waiting for you: {title_of(pending)}\n  {_answer(pending)}")
     if result.pending and not result.steps:
         talk("queued: the task starts when the run before it has ended")
     if result.error is not None:
         talk(f"bridle: {result.error.type}: {result.error.message}")
-        if (next_step := advice(result.error.type, model)) is not None:
-            talk(next_step)
+        next_step = advice(result.error.type, model)
+    else:
+        next_step = advice(result.reason, model, failed=False)
+    if next_step is not None:
+        talk(next_step)
     if files:
         more = f" and {len(files) - SHOWN_FILES} more" if len(files) > SHOWN_FILES else ""
         talk(f"changed: {', '.join(files[:SHOWN_FILES])}{more} (undo with: bridle undo)")
@@ -49,8 +54,9 @@ def closing(
         talk(f"not checked: {unchecked}")
     how = "one step done" if rests else result.reason
     talk(
-        f"{how}{f', {result.verdict}' if result.verdict else ''}: {result.steps} steps, "
-        f"{result.usage.total_tokens} tokens, {result.cost_usd:.4f} USD{_unpriced(result, model)}"
+        f"{how}{f', {result.verdict}' if result.verdict else ''}: "
+        f"{counted(result.steps, 'step')}, {counted(result.usage.total_tokens, 'token')}, "
+        f"{result.cost_usd:.4f} USD{_unpriced(result, model)}"
     )
     if result.pending or rests:
         talk(f"{'go on with' if rests else 'then'}: bridle run --continue")
@@ -60,7 +66,8 @@ def _unpriced(result: RunResult[Any], model: str | None) -> str:
     return "" if result.cost_known else f" (the price of {model or 'the model'} is not known)"
 
 
-def _title(pending: Pending) -> str:
+def title_of(pending: Pending | PendingRow) -> str:
+    """What is waited for, in a few words."""
     said = pending.args.get("question") or pending.args.get("title")
     if pending.kind in ("question", "plan") and said:
         return str(said)

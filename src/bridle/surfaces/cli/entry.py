@@ -14,6 +14,8 @@ COLLECT = (100_000, 20, 50)
 
 def main() -> None:
     """Run `bridle`."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _open_streams()
     if sys.argv[1:] in (["--version"], ["-V"]):
         from bridle._version import __version__
 
@@ -31,6 +33,17 @@ def main() -> None:
     if bundle is not None:
         bundle.keep()
     _leave(code)
+
+
+def _open_streams() -> None:
+    """Stand in for the streams that were closed: no file that is opened may take their numbers."""
+    import os
+
+    while os.open(os.devnull, os.O_RDWR) <= 2:
+        pass
+    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 def _leave(code: int) -> NoReturn:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bridle.errors import TrustRefused, UserError
+
 if TYPE_CHECKING:
+    from bridle.errors import BridleError
     from bridle.types.runs import Failure
 
 OK = 0
@@ -21,6 +24,13 @@ TERMINATED = 143
 
 _PROVIDER_REFUSED = frozenset({"authentication", "bad_request"})
 _UNAVAILABLE = frozenset({"rate_limit", "unavailable", "timeout", "protocol", "cut"})
+
+
+def refusal_code(error: BridleError | OSError) -> int:
+    """The code of a command that could not do its work."""
+    if isinstance(error, TrustRefused):
+        return REFUSED
+    return USAGE if isinstance(error, UserError) else FAILED
 
 
 def exit_code(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bridle.surfaces.cli.backends import check_backend
+from bridle.surfaces.cli.options import Amount
 
 if TYPE_CHECKING:
     from bridle.app.ruling import RunOptions
@@ -27,9 +28,9 @@ OPTIONS = (
     click.option("--profile", help="strict, balanced, auto-edit, yolo or deny."),
     click.option("--yolo", is_flag=True, help="Ask for nothing; denies still hold."),
     click.option("--trust", is_flag=True, help="Trust what the project brings, as it is now."),
-    click.option("--max-usd", type=click.FloatRange(min=0, min_open=True)),
+    click.option("--max-usd", type=Amount()),
     click.option("--max-steps", type=click.IntRange(min=1)),
-    click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS"),
+    click.option("--timeout", type=Amount(), metavar="SECONDS"),
     click.option("--no-checks", is_flag=True, help="Do not run the project's checks."),
     click.option("--sandbox", help="auto, bubblewrap, landlock, read-only, no-shell or none."),
     click.option("--store", metavar="KIND|URL", help="Where the record goes: sqlite, memory, URL."),

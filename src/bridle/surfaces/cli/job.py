@@ -11,18 +11,20 @@ from bridle.app.ahead import load_ahead
 from bridle.app.coding import Coding, build_coding
 from bridle.app.harness import Harness
 from bridle.app.resuming import with_open_model
-from bridle.errors import ConfigError, UserError
+from bridle.errors import BridleError, ConfigError, UserError
 from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.closing import closing
 from bridle.surfaces.cli.interact import answer_all, can_ask, confirm_trust
 from bridle.surfaces.cli.output import data, json_line, talk
-from bridle.surfaces.cli.render import result_json
+from bridle.surfaces.cli.render import refusal_json, result_json
 from bridle.surfaces.cli.signals import Signals
 from bridle.surfaces.cli.stepping import OneStep
 from bridle.types.base import Fixed
 from bridle.types.events import AnyEvent, ModelFellBack, Noted, ToolReturned, encode_event
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bridle.app.results import RunResult
     from bridle.app.ruling import RunOptions
     from bridle.app.session import Session
@@ -44,6 +46,15 @@ class Job(Fixed, frozen=True, kw_only=True):
 
 async def do(options: RunOptions, job: Job) -> int:
     """Run a job to its end, or until it rests; returns the exit code."""
+    try:
+        return await _do(options, job)
+    except BridleError as error:
+        if job.format != "text":  # who reads the result finds out there too
+            _print_result(job, refusal_json(error))
+        raise
+
+
+async def _do(options: RunOptions, job: Job) -> int:
     if job.task is None:
         options = await with_open_model(options, job.thread)
     asks = job.format == "text" and options.answerable and can_ask()
@@ -74,33 +85,54 @@ async def do(options: RunOptions, job: Job) -> int:
     rests = step.rested and summary.reason is None and not result.pending
     if rests and code == exits.AWAITING:
         code = exits.OK
-    if job.format == "text":
-        if progress is not None:
-            progress.finish()
-        if signals.exit_code is not None and summary.reason is None:
-            talk("stopped; go on with: bridle run --continue")
-            return code
-        shown = progress is not None and sys.stdout.isatty() and progress.streamed == result.text
-        if result.text and not shown:
-            data(result.text)
-        closing(
-            result,
-            files,
-            rests=rests,
-            unchecked=_unchecked(coding, summary),
-            checks=summary.checks,
-            model=summary.model,
-        )
-        return code
-    line = result_json(summary, result, code=code, files=files)
-    json_line({"type": "result", **line} if job.format == "stream-json" else line)
+    if progress is not None:
+        progress.finish()
+    stopped = _stopped(signals, summary)
+    if stopped:
+        talk("stopped; go on with: bridle run --continue")
+    if job.format != "text":
+        _print_result(job, result_json(summary, result, code=code, files=files))
+    elif not stopped:
+        _print_text(result, files, coding, summary, progress, rests=rests)
     return code
+
+
+def _print_text(
+    result: RunResult[Any],
+    files: Sequence[str],
+    coding: Coding,
+    summary: RunSummary,
+    progress: Progress | None,
+    *,
+    rests: bool,
+) -> None:
+    """The answer, unless it was seen word by word, and how the run ended."""
+    streamed = progress is not None and sys.stdout.isatty() and progress.streamed == result.text
+    if result.text and not streamed:
+        data(result.text)
+    closing(
+        result,
+        files,
+        rests=rests,
+        unchecked=_unchecked(coding, summary),
+        checks=summary.checks,
+        model=summary.model,
+    )
+
+
+def _print_result(job: Job, line: dict[str, Any]) -> None:
+    json_line({"type": "result", **line} if job.format == "stream-json" else line)
+
+
+def _stopped(signals: Signals, summary: RunSummary) -> bool:
+    """Whether a signal made the run rest before its end."""
+    return signals.exit_code is not None and summary.reason is None
 
 
 def _code(
     job: Job, coding: Coding, summary: RunSummary, result: RunResult[Any], signals: Signals
 ) -> int:
-    if signals.exit_code is not None and summary.reason is None:
+    if signals.exit_code is not None and _stopped(signals, summary):
         return signals.exit_code
     code = exits.exit_code(
         result.reason, result.verdict, result.error, fail_on_error=coding.fail_on_error
@@ -151,7 +183,7 @@ def _progress(job: Job, coding: Coding) -> Progress | None:
 
 def _listen(session: Session, job: Job, progress: Progress | None, step: OneStep) -> None:
     if job.format == "stream-json":
-        session.events.subscribe(_stream)
+        session.events.subscribe(_Stream())
     if progress is not None:
         session.events.subscribe(progress)
     elif job.format == "text":
@@ -160,9 +192,20 @@ def _listen(session: Session, job: Job, progress: Progress | None, step: OneStep
         session.events.subscribe(step)
 
 
-def _stream(event: AnyEvent) -> None:
-    sys.stdout.buffer.write(encode_event(event) + b"\n")
-    sys.stdout.flush()
+class _Stream:
+    """Prints events until nobody can read them; the run goes on, and its last line tells."""
+
+    def __init__(self) -> None:
+        self._open = True
+
+    def __call__(self, event: AnyEvent) -> None:
+        if not self._open:
+            return
+        try:
+            sys.stdout.buffer.write(encode_event(event) + b"\n")
+            sys.stdout.flush()
+        except OSError:  # the result cannot be printed either, which ends with an error
+            self._open = False
 
 
 def _warn(event: AnyEvent) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from bridle.errors import BridleError, TrustRefused, UserError
+from bridle.errors import BridleError, UserError
 from bridle.surfaces.cli import exits
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code; every failure is one line on stderr."""
     sys.excepthook = _crashed
     try:
+        _check_text(arguments)
         code = bridle.main(list(arguments), standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -106,22 +108,28 @@ def run(arguments: Sequence[str]) -> int:
         return exits.USAGE
     except click.Abort:
         return exits.INTERRUPTED
-    except TrustRefused as error:
-        return _say(error, exits.REFUSED)
-    except UserError as error:
-        return _say(error, exits.USAGE)
-    except BridleError as error:
-        return _say(error, exits.FAILED)
     except BrokenPipeError:
         return exits.FAILED
+    except (BridleError, OSError) as error:
+        return _say(error)
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     return code if isinstance(code, int) else 0
 
 
-def _say(error: BridleError, code: int) -> int:
-    click.echo(_hidden(f"bridle: {error}"), err=True)
-    return code
+def _check_text(arguments: Sequence[str]) -> None:
+    """What is said to a model, recorded or printed is text; bytes of another kind are refused."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError as error:
+            raise UserError(f"The argument {argument!r} is not UTF-8 text.") from error
+
+
+def _say(error: BridleError | OSError) -> int:
+    with contextlib.suppress(OSError):  # nobody is left to be told
+        click.echo(_hidden(f"bridle: {error}"), err=True)
+    return exits.refusal_code(error)
 
 
 def _crashed(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -6,18 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bridle.app.results import result_of
+from bridle.errors import BridleError, StoreError, TrustRefused, UserError
 from bridle.runs.dimensions import dimension_of
+from bridle.runs.summary import RunSummary
 from bridle.runs.words import told
+from bridle.surfaces.cli.exits import refusal_code
 from bridle.surfaces.cli.output import short
 from bridle.types import events as ev
+from bridle.types.runs import Failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bridle.app.results import RunResult
-    from bridle.runs.summary import RunSummary
 
 DETAIL = 100
+REFUSALS: dict[type[BridleError], str] = {
+    TrustRefused: "trust",
+    UserError: "configuration",
+    StoreError: "store",
+}
 
 
 def event_line(event: ev.Event) -> str:
@@ -48,6 +57,15 @@ def _detail(event: ev.Event) -> str:
             return f"{event.name} {'passed' if event.passed else 'failed'}"
         case _:
             return ""
+
+
+def refusal_json(error: BridleError) -> dict[str, Any]:
+    """The object of a command that could not begin, or go on with, a run."""
+    kind = next((kind for known, kind in REFUSALS.items() if isinstance(error, known)), "internal")
+    failure = Failure(type=kind, message=str(error))
+    summary = RunSummary("", reason="error", verdict="stopped", error=failure)
+    line = result_json(summary, result_of(summary, []), code=refusal_code(error), files=())
+    return line | {"run_id": None, "thread_id": None}
 
 
 def result_json(

@@ -8,6 +8,7 @@ import anyio
 import click
 
 from bridle.app.records import open_records
+from bridle.surfaces.cli.closing import title_of
 from bridle.surfaces.cli.options import json_option, store_option
 from bridle.surfaces.cli.output import json_line, short, table, talk
 
@@ -29,7 +30,7 @@ def command(as_json: bool, store: str | None) -> None:
         return
     table(
         ("ID", "KIND", "TOOL", "RUN", "WHAT"),
-        [(r.id, r.kind, r.tool, r.run_id, short(str(r.card.get("title", r.args)))) for r in rows],
+        [(r.id, r.kind, r.tool, r.run_id, short(title_of(r))) for r in rows],
     )
     talk("Answer with: bridle approve ID, bridle reject ID, or bridle answer ID TEXT")
 

@@ -14,6 +14,7 @@ from bridle.app.records import open_records
 from bridle.app.ruling import RunOptions
 from bridle.surfaces.cli.options import json_option, store_option
 from bridle.surfaces.cli.output import data, json_line
+from bridle.types.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +43,8 @@ def command(
     _show("asked", found.newly_asked)
     _show("allowed", found.newly_allowed)
     data(
-        f"{found.total} calls: {found.same} the same, {len(found.newly_blocked)} newly blocked, "
+        f"{counted(found.total, 'call')}: {found.same} the same, "
+        f"{len(found.newly_blocked)} newly blocked, "
         f"{len(found.newly_asked)} newly asked, {len(found.newly_allowed)} newly allowed, "
         f"{found.prompts_saved} prompts saved"
     )

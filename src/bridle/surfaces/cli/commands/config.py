@@ -96,5 +96,5 @@ def add_command(spec: Path | None) -> None:
 @trust.command("remove", epilog="Example: bridle config trust remove")
 def remove_command() -> None:
     """Trust none of it any more."""
-    known = forget(RunOptions().cwd)
+    known = forget(RunOptions().root)
     talk("forgotten" if known else "nothing was trusted here")

@@ -13,6 +13,7 @@ from bridle.surfaces.cli.options import json_option, store_option
 from bridle.surfaces.cli.output import data
 from bridle.surfaces.cli.render import event_line
 from bridle.types.events import DurableEvent, encode_event
+from bridle.types.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +52,7 @@ def _print_requests(sent: Sequence[SentRequest], as_json: bool) -> None:
         last = asked.messages[-1].text if asked.messages else ""
         data(
             f"{one.seq:>5} {one.model}: step {asked.step}, {len(asked.tools)} tools, "
-            f"{len(asked.messages)} messages, the last: {' '.join(last.split())[:80]}"
+            f"{counted(len(asked.messages), 'message')}, the last: {' '.join(last.split())[:80]}"
         )
     sys.stdout.flush()
 

@@ -15,6 +15,7 @@ from bridle.errors import ConfigError
 from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.options import json_option, store_option
 from bridle.surfaces.cli.output import data, json_line, talk
+from bridle.types.words import counted
 
 
 @click.command(epilog="Example: bridle fork last@12 other-way")
@@ -55,7 +56,7 @@ def command(
         data(found.directory)
     for text in found.kept:
         talk(f"not taken back: {text}")
-    talk(f"forked {found.forked_from} to {found.thread_id}, {found.messages} messages")
+    talk(f"forked {found.forked_from} to {found.thread_id}, {counted(found.messages, 'message')}")
     talk(f"go on with: cd {found.directory} && bridle run --continue TASK")
     return exits.NOT_DONE if found.kept else exits.OK
 

@@ -8,6 +8,7 @@ import click
 from bridle.app.collecting import Collected, as_objects, collect_garbage
 from bridle.surfaces.cli.options import json_option, store_option
 from bridle.surfaces.cli.output import json_line, table, talk
+from bridle.types.words import counted
 
 KEEP_DAYS = 30.0
 
@@ -24,7 +25,7 @@ KEEP_DAYS = 30.0
 @json_option
 @store_option
 def command(dry_run: bool, keep: float, as_json: bool, store: str | None) -> None:
-    """Drop what is kept for undo of old runs, and artefacts that no event names.
+    """Drop what is kept for undo of old runs, artefacts that no event names, and stale temporaries.
 
     Events are never dropped. What a run within the kept time needs is not touched.
     """
@@ -39,7 +40,7 @@ def command(dry_run: bool, keep: float, as_json: bool, store: str | None) -> Non
     if rows:
         table(("WHAT", "ITEMS", "BYTES", "WHERE", ""), rows)
     verb = "Would drop" if dry_run else "Dropped"
-    kept = f"{collected.runs_kept} runs can be undone as before"
+    kept = f"{counted(collected.runs_kept, 'run')} can be undone as before"
     talk(f"{verb} {collected.total:,} bytes; {kept}.")
 
 

@@ -15,6 +15,7 @@ from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.options import json_option, spec_option, store_option
 from bridle.surfaces.cli.output import data, json_line, talk
 from bridle.surfaces.cli.rulings import show_decision
+from bridle.types.words import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,8 +63,8 @@ def test_command(spec: Path | None, as_json: bool) -> int:
             )
     rules = len(found.touched) + len(found.untouched)
     talk(
-        f"{len(found.tests) - len(failed)} of {len(found.tests)} tests passed; "
-        f"{len(found.touched)} of {rules} rules exercised"
+        f"{len(found.tests) - len(failed)} of {counted(len(found.tests), 'test')} passed; "
+        f"{len(found.touched)} of {counted(rules, 'rule')} exercised"
     )
     for rule in found.untouched:
         talk(f"never exercised: {rule}")
@@ -93,7 +94,7 @@ def learn_command(
         talk("No rule is needed: nothing of it would be asked.")
     for call, why in found.uncovered:
         talk(f"not allowed by any rule: {call}: {why}")
-    talk(f"{len(found.rules)} rules for {found.calls} calls")
+    talk(f"{counted(len(found.rules), 'rule')} for {counted(found.calls, 'call')}")
 
 
 async def _learn(url: str | None, spec: Path | None, runs: tuple[str, ...]) -> Lesson:

@@ -10,6 +10,7 @@ from bridle.runs.replay.driver import Replayed, replay_thread
 from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.options import json_option, store_option
 from bridle.surfaces.cli.output import data, json_line, talk
+from bridle.types.words import counted
 
 
 @click.command(epilog="Example: bridle replay last")
@@ -23,8 +24,8 @@ def command(run: str, as_json: bool, store: str | None) -> int:
         json_line([_row(found)])
     elif found.equal:
         data(
-            f"equal: {found.events} events ({found.recomputed} recomputed, {found.injected} from "
-            f"the log), 0 model calls, 0 effects, chain {found.hash[:16]}"
+            f"equal: {counted(found.events, 'event')} ({found.recomputed} recomputed, "
+            f"{found.injected} from the log), 0 model calls, 0 effects, chain {found.hash[:16]}"
         )
     if not found.equal:
         _tell(found)

@@ -43,6 +43,8 @@ def command(
     TASK is a text, `@FILE`, or `-` for the standard input, which is also read where no TASK is
     given. With --continue and no TASK, the open run goes on.
     """
+    if resume and thread is not None:
+        raise click.UsageError("Give --continue or --thread, not both.")
     import anyio
 
     from bridle.surfaces.cli.job import Job, do
@@ -68,10 +70,8 @@ def _task(task: str | None, prompt: str | None, *, resume: bool) -> str | None:
         raise click.UsageError("Give the task once: as an argument or with -p.")
     given = _read(task if task is not None else prompt)
     if given is None and not sys.stdin.isatty() and not resume:
-        given = sys.stdin.read()
-    if given is not None and not given.strip():
-        given = None
-    if given is None and not resume:
+        given = _standard_input()
+    if (given is None and not resume) or (given is not None and not given.strip()):
         raise click.UsageError("There is no task. Give one: bridle run 'fix the failing test'")
     return given
 
@@ -79,13 +79,20 @@ def _task(task: str | None, prompt: str | None, *, resume: bool) -> str | None:
 def _read(given: str | None) -> str | None:
     """What a task stands for: itself, a file, or the standard input."""
     if given == "-":
-        return sys.stdin.read()
+        return _standard_input()
     if given is None or not given.startswith("@"):
         return given
     try:
         return Path(given[1:]).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"The task cannot be read from {given[1:]!r}: {error}") from error
+
+
+def _standard_input() -> str:
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise UserError(f"The task on the standard input is not UTF-8 text: {error}") from error
 
 
 def read_schema(path: Path | None) -> dict[str, Any] | None:

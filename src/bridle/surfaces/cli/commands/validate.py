@@ -13,6 +13,7 @@ from bridle.errors import SpecError, UserError
 from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.options import json_option
 from bridle.surfaces.cli.output import data, json_line, talk
+from bridle.types.words import counted
 
 
 @click.command(epilog="Example: bridle validate harness.yaml")
@@ -49,5 +50,7 @@ def command(file: Path | None, schema: bool, as_json: bool) -> int:
     if problems:
         return exits.USAGE
     if not as_json:
-        data(f"{found.tests.file} is valid; {len(found.tests.tests)} policy tests passed")
+        data(
+            f"{found.tests.file} is valid; {counted(len(found.tests.tests), 'policy test')} passed"
+        )
     return exits.OK

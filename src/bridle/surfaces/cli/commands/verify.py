@@ -16,6 +16,7 @@ from bridle.runs.verify import verify
 from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.options import json_option, store_option
 from bridle.surfaces.cli.output import data, json_line, talk
+from bridle.types.words import counted
 
 if TYPE_CHECKING:
     from bridle.runs.verify import Verified
@@ -44,7 +45,8 @@ def command(run: str, head: str | None, as_json: bool, store: str | None) -> int
         return exits.FAILED
     if not as_json:
         data(
-            f"ok: {found.events} events in {found.threads} threads, {found.blobs} blobs, "
+            f"ok: {counted(found.events, 'event')} in {counted(found.threads, 'thread')}, "
+            f"{counted(found.blobs, 'blob')}, "
             f"head {found.head}"
         )
     return exits.OK
