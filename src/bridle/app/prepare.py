@@ -14,24 +14,19 @@ import msgspec
 from bridle.agent.budget import LedgerBudget
 from bridle.agent.hooked import scope_of
 from bridle.agent.setup import RequestHead, RunSetup, Wanted
-from bridle.app.crew import bound_of
 from bridle.app.guard import GuardedModel
 from bridle.errors import ConfigError
 from bridle.gate.decide import Decider
 from bridle.gate.run import Runner
 from bridle.gate.secrets import SecretTools, told
-from bridle.journal.fold_thread import RULES_SETTING
 from bridle.models.packs import Tuning, fitted
 from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.evaluate import evaluate
-from bridle.permissions.within import child_policy
 from bridle.ports.model import Loadable
 from bridle.tools.toolset import ToolSet
 from bridle.types.agents import StepView, facts_of
 from bridle.types.base import Fixed
-from bridle.types.events import RunStarted
 from bridle.types.limits import Limits
-from bridle.types.permissions import Policy, Rule, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,10 +46,9 @@ if TYPE_CHECKING:
     from bridle.ports.model import Model
     from bridle.ports.tools import Toolbox
     from bridle.tools.define import Tool
-    from bridle.types.threads import Thread
+    from bridle.types.permissions import Policy, Scope
 
 _head = msgspec.json.Decoder(RequestHead)
-_policy = msgspec.json.Decoder(Policy)
 
 
 class Preparer(Fixed, frozen=True, kw_only=True):
@@ -195,47 +189,21 @@ class Preparer(Fixed, frozen=True, kw_only=True):
     async def _policy(self, state: ThreadState, wanted: Wanted, scope: Scope | None) -> Policy:
         """The rules of a run: those of its parent's run, and within them its own."""
         today = self.blueprint.policy
-        if wanted.started is None:
-            own = today
-            if scope is not None:
-                own = msgspec.structs.replace(own, scope=(*own.scope, scope))
-            above = await self._above(state.thread)
-            return own if above is None else child_policy(above, own)
-        blob = await self.journal.store.blob(wanted.started.policy)
-        if blob is None:
-            return today
-        then = _policy.decode(blob)
-        denies = tuple(rule for rule in today.rules if rule.effect == "deny")
-        kept = tuple(rule for rule in then.rules if rule not in denies)
-        return msgspec.structs.replace(
-            then,
-            rules=(*denies, *kept),
-            removed={**then.removed, **today.removed},
-            scope=(*then.scope, *(scope for scope in today.scope if scope not in then.scope)),
-        )
+        thread = state.thread
+        if wanted.started is not None:
+            from bridle.app.inheriting import resumed_policy
 
-    async def _above(self, thread: Thread | None) -> Policy | None:
-        """The rules that bind whoever started a thread's agent, as they were and as they are."""
+            return await resumed_policy(self.journal.store, wanted.started.policy, today)
+        own = today
+        if scope is not None:
+            own = msgspec.structs.replace(own, scope=(*own.scope, scope))
         if thread is None or thread.parent_thread is None:
-            return None
-        policy = self.blueprint.policy
-        place = (
-            await self.journal.store.run(thread.parent_run)
-            if thread.parent_run is not None
-            else None
-        )
-        if place is not None:
-            after = place.start_seq - 1
-            begun = await self.journal.store.events(thread.parent_thread, after=after, limit=1)
-            blob = (
-                await self.journal.store.blob(begun[0].policy)
-                if isinstance(begun[0], RunStarted)
-                else None
-            )
-            policy = policy if blob is None else _policy.decode(blob)
-        settings = await self.journal.store.settings(thread.parent_thread)
-        rules = msgspec.convert(settings.get(RULES_SETTING, ()), tuple[Rule, ...])
-        return bound_of(msgspec.structs.replace(policy, rules=(*rules, *policy.rules)))
+            return own
+        from bridle.app.inheriting import policy_within
+
+        parent, run = thread.parent_thread, thread.parent_run
+        store = self.journal.store
+        return await policy_within(store, own, parent=parent, run=run, today=today)
 
     async def _model(
         self,
