@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bridle.app.display import DisplaySnapshot, DisplayState, restored
 from bridle.app.results import Pending
@@ -10,6 +10,8 @@ from bridle.types import events as ev
 from bridle.types.tools import AGENT_KINDS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bridle.journal.recorder import Journal
     from bridle.journal.state import ThreadState
     from bridle.types.runs import PendingRow
@@ -34,31 +36,39 @@ class SessionView:
         """Begin with what the store holds."""
         self._pending = {}
         for row in rows:
-            self._add(row.run_id, row.id, row.kind, row.call_id, row.tool, row.args, row.card)
+            waiting = Pending(
+                id=row.id,
+                kind=row.kind,
+                call_id=row.call_id,
+                tool=row.tool,
+                args=row.args,
+                card=row.card,
+            )
+            self._add(waiting, row.run_id)
 
     def apply(self, event: ev.AnyEvent) -> None:
         """Take one event of the tree into account."""
         match event:
             case ev.ApprovalRequired():
-                self._add(
-                    event.run_id,
-                    event.approval_id,
-                    "approval",
-                    event.call_id,
-                    event.tool,
-                    event.args,
-                    event.card,
+                waiting = Pending(
+                    id=event.approval_id,
+                    kind="approval",
+                    call_id=event.call_id,
+                    tool=event.tool,
+                    args=event.args,
+                    card=event.card,
                 )
+                self._add(waiting, event.run_id)
             case ev.CallSuspended() if event.kind not in AGENT_KINDS:
-                self._add(
-                    event.run_id,
-                    event.pending_id,
-                    event.kind,
-                    event.call_id,
-                    event.tool,
-                    event.payload,
-                    {},
+                waiting = Pending(
+                    id=event.pending_id,
+                    kind=event.kind,
+                    call_id=event.call_id,
+                    tool=event.tool,
+                    args=event.payload,
+                    card={},
                 )
+                self._add(waiting, event.run_id)
             case ev.ApprovalAnswered():
                 self._pending.pop(event.approval_id, None)
             case ev.ToolReturned():
@@ -69,22 +79,11 @@ class SessionView:
             case _:
                 pass
 
-    def _add(
-        self,
-        run_id: str | None,
-        id: str,
-        kind: str,
-        call_id: str,
-        tool: str,
-        args: dict[str, Any],
-        card: dict[str, Any],
-    ) -> None:
-        self._runs[id] = run_id or ""
-        self._pending[id] = Pending(
-            id=id, kind=kind, call_id=call_id, tool=tool, args=args, card=card
-        )
+    def _add(self, waiting: Pending, run_id: str | None) -> None:
+        self._runs[waiting.id] = run_id or ""
+        self._pending[waiting.id] = waiting
 
-    def _drop(self, matches: Any) -> None:
+    def _drop(self, matches: Callable[[Pending], bool]) -> None:
         for name in [p.id for p in self._pending.values() if matches(p)]:
             self._pending.pop(name)
             self._runs.pop(name, None)
