@@ -102,17 +102,12 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
         resolve_model=registry,
         redact=compiled.redact,
     )
-    told = (f"instructions: {', '.join(loaded.files)}",) if loaded.files else ()
+    read = (f"instructions: {', '.join(loaded.files)}",) if loaded.files else ()
+    told = (*map(_told, untrusted), *read, *loaded.notices, *ruling.notices)
     return Coding(
         harness=harness,
         root=root,
-        said=(
-            *map(_told, untrusted),
-            *told,
-            *loaded.notices,
-            *ruling.notices,
-            *_where(root, here, ruling),
-        ),
+        said=(*told, *_where(root, here, ruling)),
         fail_on_error=compiled.checks.fail_on_error,
         remote=compiled.tools and chosen.id.partition("/")[0] not in RESERVED,
         finds_checks=plan is not None and plan.find and compiled.tools,
