@@ -33,7 +33,9 @@ from bridle.repair.tool import try_edits
 from bridle.repair.workspace import copy_project
 
 HERE = Path(__file__).parent
-CONFIG = json.loads((HERE / "repair_packages.json").read_text())
+CONFIG = json.loads(
+    Path(os.environ.get("REPAIR_PACKAGES", HERE / "repair_packages.json")).read_text()
+)
 
 
 def fetch(package: dict, work: Path) -> Path:

@@ -6,7 +6,7 @@ effect before the crash is not known, so it is not repeated, and the model is to
     process 1 died in fetch
     process 2 died in charge
     fetch ran 2 times, charge ran 1 times
-    charge: Unknown outcome: the process stopped while charge was running.
+    charge: Outcome ambiguous: the process stopped while charge was running.
     end_turn: Please look whether the charge went through.
 """
 

@@ -112,7 +112,7 @@ def test_the_commands_of_a_page_work_one_after_the_other(page: str, tmp_path: Pa
     assert done.returncode == 0, done.stdout + done.stderr
     if page == "README.md":
         assert "end_turn, verified" in done.stderr
-        assert "Unknown outcome" in done.stderr
+        assert "Outcome ambiguous" in done.stderr
         assert re.search(r"^equal: \d+ events", done.stdout, re.MULTILINE)
 
 

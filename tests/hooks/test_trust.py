@@ -329,7 +329,7 @@ def test_claude_settings_are_read_once_they_are_trusted(project: Bridle) -> None
     assert effect(project)
     assert "no writing here" in events(project, "tool_end")[0]["result"]
     told = json.loads((project.cwd / "told.json").read_text())
-    assert told["tool_input"] == {"file_path": "a.txt", "content": "x"}
+    assert told["tool_input"] == {"file_path": f"{project.cwd}/a.txt", "content": "x"}
     script.write_text("#!/bin/sh\nexit 0\n")
     assert project("run", "go").code == 4
 

@@ -18,6 +18,7 @@ from bridle.journal.calls import CallState
 from bridle.testing import ScriptedModel, calls, says
 from bridle.tools.output import MAX_CHARACTERS
 from bridle.types.content import ToolCall
+from bridle.types.ops import Approve
 from bridle.types.tools import CATEGORIES, CallFacts
 from support.kernel import check_log, make_harness
 from support.outline import only, outline
@@ -208,9 +209,24 @@ async def test_changed_arguments_are_run_and_told(opened: Any) -> None:
     check_log(await harness.store.events(session.thread_id))
 
 
-async def test_changed_arguments_are_validated_again(opened: Any) -> None:
+async def test_an_answer_that_cannot_have_its_effect_leaves_the_approval_open(opened: Any) -> None:
     _, session, result, pending = await asked(opened)
-    await session.approve(pending.id, args={"name": 3, "force": True})
+    with pytest.raises(AnswerError, match=r"(?s)Invalid arguments for act.*still waits"):
+        await session.approve(pending.id, args={"name": 3, "force": True})
+    with pytest.raises(AnswerError, match="No pattern describes this call; have tool, category"):
+        await session.always_allow(pending.id, scope="pattern")
+    assert [p.id for p in session.pending] == [pending.id]
+    await session.approve(pending.id, args={"name": "milder"})
+    await session.wait(result.run_id)
+    events = await session.run_events(result.run_id)
+    assert [e.result for e in events if e.type == "tool_end"] == ["did milder"]
+
+
+async def test_changed_arguments_are_validated_where_they_are_run_too(opened: Any) -> None:
+    """An answer may come from a process that does not know the tool."""
+    _, session, result, pending = await asked(opened)
+    op = Approve(id=pending.id, args={"name": 3, "force": True})
+    await session._attachment.admit(op)
     result = await session.wait(result.run_id)
     (end,) = [e for e in await session.run_events(result.run_id) if e.type == "tool_end"]
     assert (end.is_error, end.kind) == (True, "invalid_arguments")

@@ -82,6 +82,9 @@ def fill(root: Path) -> None:
     (root / "was_file").write_text("f")
     (root / "was_dir").mkdir()
     (root / "was_dir/y").write_text("y")
+    (root / "was_link").symlink_to("dir")
+    (root / "to_link/a").mkdir(parents=True)
+    (root / "to_link/a/w").write_text("w")
     (root / "spaced ä\n name").write_text("odd")
 
 
@@ -100,6 +103,11 @@ def mangle(root: Path) -> None:
     (root / "was_file/inside").write_text("i")
     shutil.rmtree(root / "was_dir")
     (root / "was_dir").write_text("now a file")
+    (root / "was_link").unlink()
+    (root / "was_link/b").mkdir(parents=True)
+    (root / "was_link/b/v").write_text("v")
+    (root / "to_link").rename(root / "linked")
+    (root / "to_link").symlink_to("linked")
     (root / "spaced ä\n name").write_text("even")
 
 
@@ -113,7 +121,8 @@ async def test_undo_and_redo_bring_back_every_byte(root: Path, state: Path) -> N
     after = await points.snapshot()
     assert {change.path for change in await points.diff(before, after)} == {
         "edit", "gone", "new/deep/z", "dir/inner/x", "run.sh", "link", "was_file",
-        "was_file/inside", "was_dir", "was_dir/y", "spaced ä\n name",
+        "was_file/inside", "was_dir", "was_dir/y", "spaced ä\n name", "was_link", "was_link/b/v",
+        "to_link", "to_link/a/w", "linked/a/w",
     }  # fmt: skip
     undone = await points.restore(after, before)
     assert undone.conflicts == ()
@@ -123,6 +132,9 @@ async def test_undo_and_redo_bring_back_every_byte(root: Path, state: Path) -> N
     redone = await points.restore(before, after)
     assert redone.conflicts == ()
     assert content(root) == changed
+    assert await points.snapshot() == after
+    assert (await points.restore(after, before)).conflicts == ()
+    assert content(root) == start
 
 
 async def test_the_users_repository_is_not_touched(repository: Path, state: Path) -> None:

@@ -402,7 +402,8 @@ async def test_renaming_cloning_and_deleting_threads_emit_events(opened, model):
             ("thread_changed", copy),
             ("thread_deleted", copy),
         ]
-        assert seen[1].thread.title == "other"
+        (created,) = [e for e in seen if e.type == "thread_created"]
+        assert created.thread.title == "other"
 
 
 async def test_forks_are_tagged_hidden_and_never_touch_the_parent(opened, model):
@@ -438,6 +439,33 @@ async def test_a_throwing_subscriber_never_hurts_the_run_or_the_other_subscriber
         assert (await session.send("x")).text == "fine"
         assert seen[-1].type == "agent_end"
         assert shown
+
+
+async def test_an_async_subscriber_hears_everything_in_order_and_hurts_nobody(opened, model):
+    model.plays(says("one"), says("two"))
+    async with opened() as harness:
+        session = await harness.session()
+        plain: list[Any] = []
+        late: list[Any] = []
+        ended = anyio.Event()
+
+        async def slow_one(event: Any) -> None:
+            await anyio.sleep(0)
+            late.append(event)
+            if event.type == "agent_end":
+                ended.set()
+            if event.type == "agent_start":
+                raise RuntimeError("boom")
+
+        session.events.subscribe(plain.append)
+        stop = session.events.subscribe(slow_one)
+        assert (await session.send("a")).text == "one"
+        with anyio.fail_after(20):
+            await ended.wait()
+        assert late == plain
+        stop()
+        await session.send("b")
+        assert len(late) < len(plain)
 
 
 async def test_a_slow_subscriber_loses_its_place_and_not_the_run(opened, model):

@@ -35,6 +35,13 @@ A = Mode("a", Agent("a"))
         ({"modes": []}, "one of the two"),
         ({"modes": [A], "agent": Agent("x")}, "one of the two"),
         ({"modes": [A, A]}, "two modes"),
+        ({"modes": [Mode("", Agent("a"))]}, "needs an id"),
+        ({"store": "mysql://x"}, "Unknown store"),
+        ({"store": "sqlite:///"}, "names no file"),
+        ({"store": 3}, "3 is no store"),
+        ({"permissions": Rules(tools={"write_fil": "deny"})}, "Did you mean 'write_file'"),
+        ({"subagents": [Subagent("s", allowed_tools=["nothing"])]}, "Unknown tool 'nothing'"),
+        ({"agent": Agent("a", tools=["fork_agent"])}, "give the harness subagents"),
         (
             {"modes": [Mode("a", Agent("a"), default=True), Mode("b", Agent("b"), default=True)]},
             "Only one mode",
@@ -70,6 +77,19 @@ A = Mode("a", Agent("a"))
 def test_a_wrong_option_is_refused_at_construction(options, message):
     with pytest.raises(UserError, match=message):
         build(**options)
+
+
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_names_of_tools_that_only_a_request_knows_are_not_refused(caplog, dynamic):
+    tools = (lambda _ctx: [post]) if dynamic else [post]
+    rules = Rules(tools={"pots": "deny", "mcp__a__b": "ask", "post*": "ask", "elsewhere": "allow"})
+    kind = Subagent("s", allowed_tools=["mcp__a__b", *(["later"] if dynamic else ["post"])])
+    build(tools=tools, permissions=rules, subagents=[kind])
+    assert ("'elsewhere', which this harness does not have" in caplog.text) != dynamic
+
+
+def test_tools_that_start_agents_may_be_named():
+    build(agent=Agent("a", tools=["fork_agent", "send_message"]), subagents=[Subagent("s")])
 
 
 def test_a_resolver_of_ones_own_knows_its_models():

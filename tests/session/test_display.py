@@ -195,3 +195,31 @@ def test_usage_adds_up_over_runs():
     for _ in range(3):
         now = fold(now, ev.UsageUpdated(run_id="r", usage=Usage(input_tokens=2), cost_usd=0.5))
     assert (now.usage.input_tokens, now.cost_usd) == (6, 1.5)
+
+
+async def test_raw_listeners_hear_of_the_display_gathered_and_before_what_changed_it(opened, model):
+    model.plays([slow(100, 0.001), says("word " * 100)], [slow(50, 0.001), calls("act")])
+    async with opened(agent=Agent("x", tools=[act])) as harness:
+        session = await harness.session()
+        heard: list[Any] = []
+
+        def hear(event: ev.AnyEvent) -> None:
+            heard.append((event.type, session.display.is_running, len(session.pending)))
+
+        stop = session.events.subscribe(hear)
+        await session.send("go")
+        await session.send("ask")
+        kinds = [kind for kind, *_ in heard]
+        deltas = kinds.count("message_update")
+        assert deltas > 90  # the control: each of them changes the display
+        assert 0 < kinds.count("display_state_changed") < deltas / 2
+        at = kinds.index("agent_end")
+        assert heard[at - 1 : at + 1] == [
+            ("display_state_changed", False, 0),
+            ("agent_end", False, 0),
+        ]
+        assert ("tool_approval_required", True, 1) in heard
+        stop()
+        told = len(heard)
+        await session.abort()
+        assert len(heard) == told

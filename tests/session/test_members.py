@@ -34,9 +34,9 @@ MEMBERS: dict[str, dict[str, str]] = {
         "display": "p",
     },
     "events": {
-        "subscribe": "s listener",
+        "subscribe": "s fn",
         "replay": "g after",
-        "subscribe_display": "s listener window max_wait",
+        "subscribe_display": "s fn window max_wait",
     },
     "threads": {
         "current": "p",
@@ -60,7 +60,7 @@ MEMBERS: dict[str, dict[str, str]] = {
         "available": "a",
         "auth_status": "a",
     },
-    "state": {"get": "s", "set": "a updates", "update": "a function"},
+    "state": {"get": "s", "set": "a updates", "update": "a fn"},
     "permissions": {
         "rules": "p",
         "grants": "p",

@@ -58,6 +58,9 @@ async def test_each_mode_remembers_its_model_in_the_thread(opened, model):
         again = await harness.session(thread_id=session.thread_id)
         assert again.models.current == "x/other"
         assert again.models.name == "other"
+        events = await harness.store.events(session.thread_id)
+        moves = [(e.previous_mode_id, e.mode_id) for e in events if e.type == "mode_changed"]
+        assert moves == [("plan", "build"), ("build", "plan")]
         result = await session.send("hi")
         events = await session.run_events(result.run_id)
         assert events[0].model_id == "x/other"

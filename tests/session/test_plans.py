@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bridle import Agent, Harness, Mode
+import pytest
+
+from bridle import Agent, Harness, Mode, Rules, Subagent
 from bridle.testing import ScriptedModel, calls, says
 
 
@@ -105,3 +107,31 @@ def test_a_question_and_a_plan_of_a_run_without_anybody_to_answer(tmp_path):
     done = bridle("run", "--continue", "--model", "scripted/script.yaml")
     assert (done.code, done.out.strip()) == (0, "painted")
     assert bridle("replay", "last").code == 0
+
+
+async def test_one_that_is_not_offered_runs_for_a_model_that_knows_it(opened, model):
+    model.plays(calls("create_plan", steps=["look"]), says("ok"))
+    async with opened() as harness:
+        session = await harness.session()
+        result = await session.send("go")
+        assert "create_plan" not in [tool.name for tool in model.requests[0].tools]
+        (end,) = [e for e in await session.run_events(result.run_id) if e.type == "tool_end"]
+        assert (end.is_error, "step_1: look" in end.result) == (False, True)
+
+
+@pytest.mark.parametrize("how", ["outside", "disabled", "scoped"])
+async def test_one_that_reaches_outside_or_was_taken_away_does_not(opened, model, how):
+    name = "web_search" if how == "outside" else "create_plan"
+    given = {"query": "x"} if how == "outside" else {"steps": ["look"]}
+    more = {"disable_builtin_tools": ["create_plan"]} if how == "disabled" else {}
+    kind = Subagent("kid", instructions="kid", allowed_tools=["ask_user"])
+    first = [calls("subagent", agent_type="kid", task="t")] if how == "scoped" else []
+    model.plays(*first, calls(name, **given), says("no"), says("ok"))
+    async with opened(subagents=[kind], permissions=Rules(yolo=True), **more) as harness:
+        session = await harness.session()
+        result = await session.send("go")
+        kinds = ("tool_end", "subagent_tool_end")
+        events = await session.run_events(result.run_id)
+        (end,) = [e for e in events if e.type in kinds and e.tool == name]
+        assert end.is_error
+        assert ("Denied by scope" in end.result) == (how == "scoped")

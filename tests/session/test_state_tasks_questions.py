@@ -67,6 +67,27 @@ async def test_an_update_must_return_what_to_change(opened):
         assert session.state.get() == {"n": 1}
 
 
+@pytest.mark.parametrize("given", [Struct, {"properties": {"count": {"type": "integer"}}}])
+async def test_an_update_may_change_the_copy_that_it_is_given(opened, given):
+    def add(state):
+        if isinstance(state, dict):
+            state["count"] = state.get("count", 0) + 1
+        else:
+            state.count += 1
+
+    async def later(state):
+        add(state)
+
+    async with opened(state=given) as harness:
+        session = await harness.session()
+        await session.state.update(fn=add)
+        await session.state.update(fn=add)
+        with pytest.raises(UserError, match="is async; give a plain one"):
+            await session.state.update(later)
+        state = session.state.get()
+        assert (state["count"] if isinstance(state, dict) else state.count) == 2
+
+
 async def test_a_state_class_that_cannot_be_built_is_refused(opened):
     class Needs(msgspec.Struct):
         must: int
@@ -82,7 +103,12 @@ async def test_several_questions_wait_at_once_and_wrong_answers_are_refused(open
         [
             calls("ask_user", question="name?"),
             calls("ask_user", question="color?", options=options),
-            calls("ask_user", question="many?", options=options, selection_mode="multi_select"),
+            calls(
+                "ask_user",
+                question="many?",
+                options=["red", "blue"],  # plain labels are options too
+                selection_mode="multi_select",
+            ),
         ],
         says("thanks"),
     )

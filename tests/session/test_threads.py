@@ -122,6 +122,7 @@ async def test_a_session_without_a_thread_shows_nothing_of_the_one_it_had(opened
         shown = []
         stop = session.events.subscribe_display(shown.append)
         await session.set_resource("elsewhere")
+        assert session.threads.current is None
         assert session.pending == ()
         assert session.display == DisplaySnapshot()
         assert not session.is_running
@@ -202,3 +203,19 @@ async def test_the_current_thread_is_the_one_that_the_list_shows(opened, model):
             (listed,) = await session.threads.list()
             assert session.threads.current == listed
             assert listed.messages == count
+
+
+async def test_a_session_without_a_thread_begins_one_when_it_sends(opened, model):
+    model.plays(says("a"), says("b"))
+    async with opened() as harness:
+        session = await harness.session("one")
+        first = session.thread_id
+        await session.threads.delete(first)
+        assert session.threads.current is None
+        with pytest.raises(UserError, match="has no thread; create or switch to one"):
+            session.start("go")
+        assert (await session.send("go")).thread_id == session.thread_id != first
+        await session.set_resource("two")
+        await session.send("go")
+        assert session.threads.current.resource_id == "two"
+        assert await harness.known_resource_ids() == ["one", "two"]

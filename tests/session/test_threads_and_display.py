@@ -107,18 +107,25 @@ async def test_a_child_that_asks_is_answered_through_the_parent(opened, model):
         assert (await session.wait(run_id)).text == "end"
 
 
-async def test_files_are_inlined_or_attached(opened, model):
+async def test_files_are_inlined_or_attached(opened, model, tmp_path):
     model.plays(says("ok"))
+    path = tmp_path / "b.txt"
+    path.write_text("from disk")
     async with opened() as harness:
         session = await harness.session()
         text = FileInput(name="a.txt", data=b"hello")
         image = FileInput(name="a.png", data=b"\x89PNG")
-        await session.send("look", files=[text, image])
+        await session.send("look", files=[text, image, path, str(path)])
         parts = model.requests[0].messages[0].parts
+        assert ["from disk" in part.text for part in parts[3:]] == [True, True]
         assert "[File: a.txt]" in parts[1].text
         assert parts[2].media_type == "image/png"
         with pytest.raises(UserError, match="at most"):
             session.start("x", files=[FileInput(name="big", data=b"x" * 21_000_000)])
+        with pytest.raises(UserError, match="is no file; give a FileInput or the path"):
+            await session.send("x", files=[{"name": "a"}])
+        with pytest.raises(UserError, match="cannot be read"):
+            await session.send("x", files=["missing.txt"])
 
 
 async def test_the_display_is_told_at_once_of_what_a_person_must_react_to(opened, model):

@@ -77,6 +77,7 @@ class NextRequest(Fixed, frozen=True, kw_only=True):
             prefix=prefix_of(self.run.head, messages),
             max_output_tokens=self._output_limit(room),
             price=None if price == self.run.start.price else price,
+            unpriced=True if price is None and self.run.start.price is not None else msgspec.UNSET,
             tool_calls=msgspec.UNSET if self.setup.tool_calls == NATIVE else self.setup.tool_calls,
         )
 

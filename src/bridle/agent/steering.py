@@ -43,7 +43,8 @@ def idle_events(state: ThreadState, op: Op, input_id: str, owner: str) -> list[e
     """What an op does to a thread without a run; nothing when it needs one."""
     match op:
         case SwitchMode():
-            return mode_switch(op.mode_id, op.model_id, state.mode_id, consumes=(input_id,))
+            previous = state.mode_id or op.previous_mode_id
+            return mode_switch(op.mode_id, op.model_id, previous, consumes=(input_id,))
         case SwitchModel():
             return [switched_model(op, input_id)]
         case Grant():

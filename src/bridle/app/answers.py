@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bridle.errors import AnswerError
+from bridle.types.content import ToolCall
+from bridle.types.ops import Approve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from bridle.app.attachment import Attachment
     from bridle.app.waiting import Runs
     from bridle.types.ops import Op
+    from bridle.types.runs import PendingRow
 
 
 def article(kind: str) -> str:
@@ -36,6 +39,8 @@ class Answers:
         row = rows[0]
         if row.kind != kind:
             raise AnswerError(f"{pending_id} is {article(row.kind)}, not {article(kind)}.")
+        if isinstance(op, Approve):
+            await self._check_approval(row, op)
         if not await self._attachment.journal.admit(
             row.thread_id, op, input_id=f"{pending_id}.answer"
         ):
@@ -44,11 +49,31 @@ class Answers:
             return row.run_id
         return await self._runs.open_run() or row.run_id
 
+    async def _check_approval(self, row: PendingRow, op: Approve) -> None:
+        """Refuse an approval that could not have its effect; the call still waits for another."""
+        if op.always is not None:
+            check_always(row.card, op.always)
+        if op.args is None:
+            return
+        attachment = self._attachment
+        state = await attachment.journal.fold(row.thread_id)
+        call = ToolCall(id=row.call_id, tool=row.tool, args=op.args)
+        facts = attachment.blueprint.described(state, call)
+        if facts.problem is not None and facts.problem_kind == "invalid_arguments":
+            raise AnswerError(f"{facts.problem}\nThe call still waits for an answer.")
+
     def check_choice(self, id: str, answer: str | list[str]) -> None:
         """A chosen answer must be one of the options; only a multiple choice takes several."""
         asked = next((p for p in self._attachment.shown.view.pending if p.id == id), None)
         if asked is not None:
             check_choice(asked.args, answer)
+
+
+def check_always(card: Mapping[str, Any], scope: str) -> None:
+    """Refuse a scope by which nothing would be granted; what there is stands on the card."""
+    scopes = [way["scope"] for way in card.get("always", ())]
+    if scope == "pattern" and scope not in scopes:
+        raise AnswerError(f"No pattern describes this call; have {', '.join(scopes) or 'none'}.")
 
 
 def check_choice(asked: Mapping[str, Any], answer: str | list[str]) -> None:

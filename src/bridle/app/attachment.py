@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
 
 from bridle.app.view import Shown
-from bridle.errors import ConfigError, ThreadInUse
+from bridle.errors import ConfigError, HeadMoved, LeaseLost, ThreadInUse
 from bridle.types.base import Fixed
 from bridle.types.events import AnyEvent, Event, MessageEnded, ThreadRenamed
 
@@ -68,18 +69,29 @@ class Inbox:
         ours = lease is None or self._attachment.engine.dispatcher.drain.holds(lease)
         return None if ours else lease
 
-    async def check_free(self, thread_id: str) -> None:
-        """Refuse to go on while somebody else works on a thread."""
-        lease = await self.held_elsewhere(thread_id)
-        if lease is not None:
-            raise ThreadInUse(thread_id, str(lease.owner), lease.since)
+    async def admit_alone(self, op: Op, thread_id: str, input_id: str) -> None:
+        """Put an op into a thread's inbox, unless somebody else works on it when it arrives.
+
+        A lease that is taken between the look and the commit moves the log and the epoch.
+        """
+        journal = self._attachment.journal
+        ours = self._attachment.engine.dispatcher.drain.holds
+        while True:
+            head = await journal.store.head(thread_id)
+            lease = await journal.store.lease(thread_id)
+            if lease is not None and not ours(lease):
+                raise ThreadInUse(thread_id, str(lease.owner), lease.since)
+            seen = {"expect": head.seq} if lease is None else {"epoch": lease.epoch}
+            with contextlib.suppress(HeadMoved, LeaseLost):
+                await journal.admit(thread_id, op, input_id=input_id, **seen)
+                return
 
     async def settle(self, op: Op) -> None:
         """Put an op into the inbox and wait until it has taken effect."""
-        name = self._attachment.thread.id
-        await self.check_free(name)
-        await self.admit(op, name)
-        await self._attachment.engine.dispatcher.rested(name)
+        engine, name = self._attachment.engine, self._attachment.thread.id
+        await self.started()
+        await self.admit_alone(op, name, engine.new_id("in"))
+        await engine.dispatcher.rested(name)
 
 
 class Attachment:
@@ -94,8 +106,8 @@ class Attachment:
         self._thread: Thread | None = None
         self._state: ThreadState | None = None
         self._unsubscribe: Callable[[], None] | None = None
-        self.moved: list[Callable[[AnyEvent | None], None]] = []
-        """Called when the session has come to another thread, with how that began, or to none."""
+        self.heard: Callable[[AnyEvent], None] = lambda _event: None
+        """Called with every event of the thread, when the session has taken it into account."""
 
     @property
     def journal(self) -> Journal:
@@ -103,8 +115,13 @@ class Attachment:
         return self.engine.journal
 
     @property
+    def current(self) -> Thread | None:
+        """The thread that the session is attached to, if there is one."""
+        return self._thread
+
+    @property
     def thread(self) -> Thread:
-        """The thread that the session is attached to."""
+        """The thread that the session is attached to; raises where there is none."""
         if self._thread is None:
             raise ConfigError("The session has no thread; create or switch to one.")
         return self._thread
@@ -147,7 +164,8 @@ class Attachment:
             with anyio.CancelScope(shield=True):
                 await self.engine.locks.release(thread.id)
             raise
-        self._tell_moved(created)
+        if created is not None:
+            self.heard(created)
 
     async def _hold(self, thread: Thread) -> None:
         store = self.journal.store
@@ -158,10 +176,6 @@ class Attachment:
         tree = [thread.id, *await store.children(thread.id)]
         await self.shown.load(self.journal, self._state, tree)
 
-    def _tell_moved(self, created: AnyEvent | None = None) -> None:
-        for listener in self.moved:
-            listener(created)
-
     async def leave(self) -> None:
         """Hold no thread, and show none."""
         await self._leave()
@@ -170,7 +184,6 @@ class Attachment:
     async def _leave(self) -> None:
         left = self.thread_id
         self._detach()
-        self._tell_moved()
         if left is not None:
             await self.engine.locks.release(left)
 
@@ -203,6 +216,8 @@ class Attachment:
         if own and isinstance(event, Event) and event.seq == state.seq + 1:
             state.apply(event)
         self.shown.apply(event, state)
+        if own:
+            self.heard(event)
 
 
 def _touched(thread: Thread, event: Event) -> Thread:

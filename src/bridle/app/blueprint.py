@@ -17,6 +17,7 @@ from bridle.journal.redact import NOTHING_HIDDEN, Redactor
 from bridle.permissions.patterns import canonical
 from bridle.permissions.profiles import category_named
 from bridle.permissions.safety import in_scope
+from bridle.tools.builtin.names import DELEGATION_NAMES
 from bridle.tools.define import Tool
 from bridle.tools.toolset import ToolSet
 from bridle.types.agents import facts_of
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
     from bridle.journal.state import ThreadState
     from bridle.ports.classifier import Classifier
     from bridle.ports.snapshots import Snapshots
+    from bridle.types.content import ToolCall
     from bridle.types.permissions import Policy
     from bridle.types.secrets import Secret
+    from bridle.types.tools import CallFacts
 
 NO_VALUES: Mapping[str, Any] = {}
 Tools = Sequence[Tool | str] | Callable[[RequestContext], Sequence[Tool | str]]
@@ -71,7 +74,7 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
             if not callable(listed):
                 check_tools(listed)
                 for given in listed:
-                    if isinstance(given, str):
+                    if isinstance(given, str) and not self._by_crew(given):
                         self.builtin.check(given)
         of_modes = [name for mode in self.modes for name in (mode.model, mode.agent_model)]
         of_kinds = [kind.model for kind in self.subagents]
@@ -121,6 +124,11 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         tools = self.agent_tools(agent, state, values)
         return self.crew.surface(tools, facts_of(state.thread), self._fit)
 
+    def quiet_tool(self, name: str) -> Tool | None:
+        """A built-in tool that is run when it is called, offered or not; see `Catalogue.quiet`."""
+        tool = self.builtin.quiet(name)
+        return None if tool is None else self._fit(tool)
+
     def output(self, state: ThreadState) -> Any:
         """The type of the answers in a thread's present mode, where they have one."""
         mode = self.mode(state.mode_id)
@@ -131,6 +139,13 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         mode = self.mode(state.mode_id)
         agent = mode.agent_for(self.context(state, mode, {}))
         return ToolSet(self.agent_tools(agent, state))
+
+    def described(self, state: ThreadState, call: ToolCall) -> CallFacts:
+        """What a call in a thread would be, as far as its tools are known without a request."""
+        mode = self.mode(state.mode_id)
+        agent = mode.agent_for(self.context(state, mode, {}))
+        surface = self.surface(agent, state)
+        return ToolSet(surface.offered, withheld=surface.withheld).describe(call)
 
     def _own_tools(
         self, agent: Agent[Any, Any], state: ThreadState, values: Mapping[str, Any]
@@ -143,12 +158,22 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
         for given in (
             *agent.tools, *shared, *self.builtin.offered, *self.builtin.matching(enabled)
         ):  # fmt: skip
-            if isinstance(given, str) and canonical(given) in self.builtin.later:
-                continue  # it comes with the workspace, which is not open
+            if isinstance(given, str) and self._comes_later(given):
+                continue
             tool = self.builtin.find(given) if isinstance(given, str) else given
             tools.setdefault(tool.name, tool)
         fit = (self._fit(tool) for tool in tools.values())
         return [tool for tool in fit if tool is not None]
+
+    def _comes_later(self, name: str) -> bool:
+        """Whether a tool comes with the workspace, which is not open, or with the crew."""
+        return canonical(name) in self.builtin.later or self._by_crew(name)
+
+    def _by_crew(self, name: str) -> bool:
+        """Whether a tool is one of those that start agents, which are there in any case."""
+        if canonical(name) in DELEGATION_NAMES and not self.crew.tools:
+            raise ConfigError(f"{name} starts agents of a kind; give the harness subagents.")
+        return canonical(name) in DELEGATION_NAMES
 
     def _fit(self, tool: Tool) -> Tool | None:
         """A tool as it is offered; None where the rules leave it out."""
@@ -181,6 +206,8 @@ def check_modes(modes: Sequence[Mode]) -> None:
     if not modes:
         raise ConfigError("A harness needs at least one mode, or an agent.")
     ids = [mode.id for mode in modes]
+    if not all(ids):
+        raise ConfigError("A mode needs an id.")
     twice = sorted({name for name in ids if ids.count(name) > 1})
     if twice:
         raise ConfigError(f"There are two modes with the id {twice[0]!r}.")

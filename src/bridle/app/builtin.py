@@ -18,6 +18,7 @@ from bridle.tools.builtin.names import (
     BUILTIN_TOOLS,
     NAMED_NAMES,
     NAMED_WORKSPACE_NAMES,
+    QUIET_NAMES,
     WORKSPACE_NAMES,
 )
 from bridle.tools.builtin.submit_plan import submit_plan_tool
@@ -61,6 +62,11 @@ class Catalogue(Fixed, frozen=True, kw_only=True):
             known = [*(tool.name for tool in self.offered), *self.named, *self.later]
             raise ConfigError(suggest(name, known, what="built-in tool"))
         return self.named[wanted]()
+
+    def quiet(self, name: str) -> Tool | None:
+        """A tool that a model may call without having been told of it; None for all others."""
+        make = self.named.get(name) if name in QUIET_NAMES else None
+        return None if make is None else make()
 
     def matching(self, globs: Sequence[str]) -> list[Tool]:
         """The tools that are not offered by themselves and that one of these globs names."""

@@ -28,6 +28,7 @@ from bridle.models.packs import Tuning, load_packs, tune
 from bridle.ports.clock import SystemClock
 from bridle.spec.load import SPEC_NAME
 from bridle.types.base import Fixed
+from bridle.types.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,6 +54,8 @@ class Coding(Fixed, frozen=True, kw_only=True):
     finds_checks: bool
     remote: bool
     """Whether a model takes its time elsewhere, and it has tools to wait for."""
+    model: str | None
+    """The model that a flag asks for."""
 
 
 def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
@@ -60,6 +63,8 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
     root, here = options.root, options.cwd.resolve()
     if not here.is_dir():
         raise UserError(f"There is no directory {str(options.cwd)!r}.")
+    if printable(str(here)) != str(here):
+        raise UserError(f"The name of the directory {printable(str(here))} is not UTF-8 text.")
     ruling = read_ruling(options)
     compiled = ruling.compiled
     store = _store(options, compiled)
@@ -109,6 +114,7 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
         root=root,
         said=(*told, *_where(root, here, ruling)),
         fail_on_error=compiled.checks.fail_on_error,
+        model=chosen.id if options.model or options.provider else None,
         remote=compiled.tools and chosen.id.partition("/")[0] not in RESERVED,
         finds_checks=plan is not None and plan.find and compiled.tools,
     )

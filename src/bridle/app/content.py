@@ -48,14 +48,22 @@ def context_values(given: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def content_parts(
-    content: str | Sequence[UserPart], files: Sequence[FileInput] = ()
+    content: str | Sequence[UserPart], files: Sequence[FileInput | str | Path] = ()
 ) -> tuple[UserPart, ...]:
     """The parts of a message."""
     parts: list[UserPart] = [Text(content)] if isinstance(content, str) else list(content)
-    parts += [_file_part(file) for file in files]
+    parts += [_file_part(_read(file)) for file in files]
     if not parts:
         raise UserError("There is nothing to send.")
     return tuple(parts)
+
+
+def _read(file: FileInput | str | Path) -> FileInput:
+    if isinstance(file, FileInput):
+        return file
+    if isinstance(file, str | Path):
+        return FileInput.from_path(file)
+    raise UserError(f"{file!r} is no file; give a FileInput or the path of one.")
 
 
 def _file_part(file: FileInput) -> UserPart:

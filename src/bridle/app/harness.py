@@ -23,6 +23,7 @@ from bridle.app.heartbeats import Heartbeats, check_heartbeats
 from bridle.app.hooks import open_hooks, tell_shutdown
 from bridle.app.locks import ThreadLocks
 from bridle.app.models import LazyRegistry, Models, ResolveModel, UseCounts
+from bridle.app.naming import check_tool_names
 from bridle.app.open_sessions import OpenSessions
 from bridle.app.parts.state import StateShape
 from bridle.app.paths import default_store
@@ -30,7 +31,7 @@ from bridle.app.prepare import Preparer
 from bridle.app.scope import HostedTasks
 from bridle.app.secrets import configured, hiding
 from bridle.app.session import Session
-from bridle.app.wiring import build_engine, open_store
+from bridle.app.wiring import build_engine, check_store, open_store
 from bridle.app.workspaces import Given, Workspaces
 from bridle.checks.run import ProjectChecks
 from bridle.delegation.kinds import Subagent, check_kinds
@@ -105,6 +106,7 @@ class Harness:
     ) -> None:
         check_kinds(subagents)
         check_heartbeats(heartbeats)
+        check_store(store)
         check_absent(memory=memory, observation=observation)
         if (agent is None) == (not modes):
             raise ConfigError("Give an agent or modes, one of the two.")
@@ -160,6 +162,8 @@ class Harness:
             redactor=redactor,
             classifier=classifier_from(classifier, models.resolve),
         )
+        if workspace_tools is None:
+            check_tool_names(self._blueprint, permissions, subagents)
         self._workspaces = Workspaces(
             workspace,
             Furnisher(

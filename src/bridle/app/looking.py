@@ -14,6 +14,7 @@ from bridle.runs.verify import verify
 from bridle.runs.why import Why, policy_name, why
 from bridle.types.events import CheckpointTaken
 from bridle.types.permissions import Policy
+from bridle.types.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +76,7 @@ async def changed_files(store: Store, row: RunRow, whole: Family) -> dict[str, l
             for event in member.events:
                 if isinstance(event, CheckpointTaken) and event.problem is None:
                     found[event.call_id] = [
-                        Change(path=change.path, status=change.status)
+                        Change(path=printable(change.path), status=change.status)
                         for change in await checkpoints.diff(event.before, event.after)
                     ]
     except (BridleError, OSError):

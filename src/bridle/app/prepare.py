@@ -156,6 +156,7 @@ class Preparation(Fixed, frozen=True, kw_only=True):
             deps=self.agent.deps,
             withheld=surface.withheld,
             unavailable=surface.unavailable,
+            quiet=self.blueprint.quiet_tool,
         )
         return SecretTools(tools=found, secrets=self.blueprint.secrets)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from bridle.app.answers import Answers
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from bridle.runs.summary import RunSummary
 
 Content = str | Sequence[UserPart]
+Files = Sequence[FileInput | str | Path]
 Context = Mapping[str, Any] | None
 
 
@@ -121,7 +123,7 @@ class Session:
         self,
         content: Content,
         *,
-        files: Sequence[FileInput] = (),
+        files: Files = (),
         context: Context = None,
         model: str | None = None,
     ) -> Run:
@@ -134,9 +136,7 @@ class Session:
         self._runs.start(run)
         return run
 
-    def _run(
-        self, content: Content, files: Sequence[FileInput], context: Context, model: str | None
-    ) -> Run:
+    def _run(self, content: Content, files: Files, context: Context, model: str | None) -> Run:
         mode_model = self._attachment.session_models.get(self.modes.current.id)
         op = Send(
             run_id=self._engine.new_id("run"),
@@ -150,11 +150,17 @@ class Session:
         self,
         content: Content,
         *,
-        files: Sequence[FileInput] = (),
+        files: Files = (),
         context: Context = None,
         model: str | None = None,
     ) -> RunResult[Any]:
-        """Run to the end, or until the run waits for an answer. A failed model does not raise."""
+        """Run to the end, or until the run waits for an answer. A failed model does not raise.
+
+        A session without a thread, after its resource changed or its thread was deleted, begins
+        one.
+        """
+        if not self.is_attached:
+            await self.threads.create()
         return await self._run(content, files, context, model)
 
     async def steer(

@@ -15,6 +15,7 @@ from bridle.errors import ConfigError
 from bridle.ports.clock import from_iso
 from bridle.types.base import Fixed, Moving
 from bridle.types.events import CheckpointTaken, ConversationRewound, FilesRestored
+from bridle.types.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -127,7 +128,7 @@ class Undo(Fixed, frozen=True, kw_only=True):
             await self._move(point.after, point.before, point, undone)
         if points:
             began = from_iso(events[min(seq, len(events) - 1)].at) - CLOCK_STEP
-            undone.ignored += await self.checkpoints.changed_ignored(began)
+            _add(undone.ignored, await self.checkpoints.changed_ignored(began))
         await self.journal.append(
             thread_id, _restored(undone, redo=False), ConversationRewound(to_seq=seq)
         )
@@ -195,7 +196,7 @@ def _later(point: CheckpointTaken, event: DurableEvent) -> bool:
 
 
 def _add(known: list[str], more: Iterable[str]) -> None:
-    known += [name for name in more if name not in known]
+    known += [name for name in map(printable, more) if name not in known]
 
 
 def _restored(undone: Undone, *, redo: bool) -> FilesRestored:

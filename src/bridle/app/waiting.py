@@ -134,8 +134,7 @@ class Runs:
 
     async def admit(self, op: Send) -> None:
         """Admit a run, once, unless another process works on the thread."""
-        await self._attachment.inbox.check_free(self.thread_id)
-        await self._journal.admit(self.thread_id, op, input_id=f"{op.run_id}.send")
+        await self._attachment.inbox.admit_alone(op, self.thread_id, f"{op.run_id}.send")
 
     async def interrupt(self, run_id: str) -> None:
         """End one run."""

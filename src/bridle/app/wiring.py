@@ -32,17 +32,35 @@ if TYPE_CHECKING:
 
 def open_store(url: str, clock: Clock) -> tuple[Store, Artefacts]:
     """Open the store that a URL names, with the artefacts beside it."""
-    if url == "memory:":
+    path = store_path(url)
+    if path is None:
         return SqliteStore(None, clock=clock), MemoryArtefacts()
+    return SqliteStore(path, clock=clock), FileArtefacts(path.parent / "artefacts")
+
+
+def store_path(url: str) -> Path | None:
+    """The file that a URL names, None for the memory; raises `ConfigError` for any other store."""
+    if url == "memory:":
+        return None
     scheme, separator, rest = url.partition("://")
     if separator and scheme == "sqlite":
         path = Path(rest[1:]).expanduser()
         if not str(path) or str(path) == ".":
             raise ConfigError(f"The store {url!r} names no file; write sqlite:///data.db.")
-        return SqliteStore(path, clock=clock), FileArtefacts(path.parent / "artefacts")
+        return path
     raise ConfigError(
         f"Unknown store {url!r}; have sqlite:///relative.db, sqlite:////absolute.db, memory:."
     )
+
+
+def check_store(given: object) -> None:
+    """Refuse what is neither the URL of a store nor one, before anything is opened."""
+    if isinstance(given, str):
+        store_path(given)
+    elif given is not None and not hasattr(given, "commit"):
+        raise ConfigError(
+            f"{given!r} is no store; give a URL such as sqlite:///data.db, or a Store."
+        )
 
 
 def build_engine(

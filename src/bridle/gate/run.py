@@ -103,7 +103,7 @@ class Runner(Fixed, frozen=True, kw_only=True):
 def ambiguous(run_id: str, state: CallState) -> ToolReturned:
     """The result of a call that may or may not have acted before a crash; it is not repeated."""
     text = (
-        f"Unknown outcome: the process stopped while {state.call.tool} was running. It may have "
+        f"Outcome ambiguous: the process stopped while {state.call.tool} was running. It may have "
         "taken effect, in whole or in part, or not at all. It was not run again. Look at the "
         "present state before you decide whether to repeat it."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,6 +20,13 @@ TIMEOUT = 60.0
 """What such a file means when it gives none."""
 
 LARGEST = 1_000_000
+MATCHED = {
+    "SessionStart": "source", "SessionEnd": "reason", "Notification": "notification_type",
+    "SubagentStart": "agent_type", "SubagentStop": "agent_type",
+}  # fmt: skip
+"""What a matcher is about where it is not about a tool; elsewhere it means nothing there."""
+
+_PLAIN = re.compile(r"[\w-]+(?:\|[\w-]+)*")
 _ENTRY = frozenset({"type", "command", "url", "timeout", "statusMessage"})
 
 
@@ -91,14 +99,28 @@ def _hook(event: str, matcher: str | None, entry: dict[str, Any]) -> Hook:
     if unknown is not None:
         raise ConfigError(f"The field {unknown!r} of a hook is not available yet.")
     moment = MOMENTS.get(CLAUDE.get(event, (event, ""))[0])
-    about_tools = moment is not None and moment.about_tools
+    about_tools = moment is not None and moment.about_tools and event not in MATCHED
+    matcher = None if matcher in ("", "*") else matcher
     return Hook(
         event=event,
         command=entry.get("command") if kind == "command" else None,
         url=entry.get("url") if kind == "http" else None,
-        matcher=matcher if about_tools and matcher not in ("", "*") else None,
+        matcher=matcher if about_tools else None,
+        conditions=_conditions(event, matcher),
         timeout=entry.get("timeout", TIMEOUT),
     )
+
+
+def _conditions(event: str, matcher: str | None) -> list[dict[str, Any]]:
+    """A matcher that is about something else than a tool, as a condition."""
+    if event not in MATCHED or matcher is None:
+        return []
+    if not _PLAIN.fullmatch(matcher):
+        raise ConfigError(f"The matcher {matcher!r} on {event} is not a list of names with |.")
+    values = matcher.split("|")
+    if event == "SessionEnd" and "other" in values:
+        return []
+    return [{"field": MATCHED[event], "in": values}]
 
 
 def _line(text: str, event: str) -> int:

@@ -13,6 +13,7 @@ OPERATORS = ("equals", "not_equals", "matches", "contains", "in", "exists")
 FIELDS = (
     "tool_name", "tool_input", "tool_response", "prompt", "message", "cwd", "permission_mode",
     "mode", "model", "depth", "agent_type", "source", "reason", "error", "title", "task",
+    "notification_type",
 )  # fmt: skip
 """The first part of a condition's field."""
 

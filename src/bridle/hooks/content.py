@@ -1,4 +1,8 @@
-"""The files of a project that a hook names: what is trusted is their content, not their names."""
+"""The files of a project that a hook names: what is trusted is their content, not their names.
+
+Any word of a command may be a name, also a whole program in quotes, so `os.path` is asked: it takes
+what cannot be a path, or may not be looked at, for something that is not there.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import itertools
 import os
 import re
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,11 +21,11 @@ from bridle.types.chain import digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from bridle.hooks.define import Bound
 
 ABSENT = "absent"
+LONGEST_NAME = 255
 LARGEST = 16 * 1024 * 1024
 SCRIPTS = frozenset(
     {".sh", ".bash", ".zsh", ".fish", ".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".pl",
@@ -52,10 +57,17 @@ def content_of(bound: Bound) -> dict[str, str]:
         return {}
     found = {}
     for path in _named(bound, bound.root):
-        real = path.resolve()
+        real = _real(path)
         if real.is_relative_to(bound.root):
             found[str(real.relative_to(bound.root))] = _hash(real)
     return found
+
+
+def _real(path: Path) -> Path:
+    try:
+        return Path(os.path.realpath(path))
+    except OSError:  # a link on the way that is not for us to read: its own name counts
+        return Path(os.path.normpath(path))
 
 
 def changed_content(bound: Bound) -> str | None:
@@ -74,13 +86,13 @@ def _named(bound: Bound, root: Path) -> Iterator[Path]:
     if hook.command is None:
         return
     words, written = _words(hook.command, str(root))
-    bases = [root, *(root / word for word in words if (root / word).is_dir())]
+    bases = [root, *(root / word for word in words if os.path.isdir(root / word))]
     for before, word in itertools.pairwise(["", *words]):
         if word in written or word.startswith("-"):
             continue
         for base in bases:
             path = base / word
-            known = path.is_file() or (base is root and not path.exists())
+            known = os.path.isfile(path) or (base is root and not os.path.exists(path))
             if known and _is_code(word, path, after=before):
                 yield path
 
@@ -88,7 +100,7 @@ def _named(bound: Bound, root: Path) -> Iterator[Path]:
 def _is_code(word: str, path: Path, *, after: str) -> bool:
     """Whether a word of a command is something that it runs, rather than data that it writes."""
     kind = path.suffix.lower()
-    if path.is_file() and (os.access(path, os.X_OK) or _begins_as_script(path)):
+    if os.path.isfile(path) and (os.access(path, os.X_OK) or _begins_as_script(path)):
         return True
     if kind in DATA:
         return False
@@ -110,7 +122,12 @@ def _words(command: str, root: str) -> tuple[list[str], set[str]]:
     words = _WORDS.findall(bare)
     with contextlib.suppress(ValueError):  # not closed: bash will say so
         words += shlex.split(expanded)
+    words = [word for word in words if _may_be_path(word)]
     return words, set(_WRITTEN.findall(bare))
+
+
+def _may_be_path(word: str) -> bool:
+    return "\0" not in word and all(len(name.encode()) <= LONGEST_NAME for name in word.split("/"))
 
 
 def _hash(path: Path) -> str:

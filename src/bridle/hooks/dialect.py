@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,12 +27,14 @@ ARGUMENTS = {
 
 
 def told_as(bound: Bound, data: Mapping[str, Any]) -> dict[str, Any]:
-    """What a hook is told, in the words that it knows."""
+    """What a hook is told, in the words that it knows: the path of a file is whole there."""
     tool = data.get("tool_name")
     if bound.dialect == "bridle" or not isinstance(tool, str):
         return dict(data)
     names = ARGUMENTS.get(tool, {})
     given = {names.get(key, key): value for key, value in data.get("tool_input", {}).items()}
+    if isinstance(path := given.get("file_path"), str):
+        given["file_path"] = posixpath.normpath(posixpath.join(str(data.get("cwd", "")), path))
     return {**data, "tool_name": NAMES.get(tool, tool), "tool_input": given}
 
 

@@ -35,16 +35,22 @@ def told_of(event: AnyEvent) -> list[Told]:
             asks = f"{event.tool} needs your permission"
             return [
                 _told("permission:request", event),
-                _told("notification", event, message=asks),
+                _told("notification", event, message=asks, notification_type="permission_prompt"),
             ]
         case PermissionDecided(effect="deny"):
             return [_told("permission:denied", event, reason=event.reason, rule=event.rule)]
         case QuestionAsked():
-            return [_told("notification", event, message=event.question)]
+            kind = "elicitation_dialog"
+            return [_told("notification", event, message=event.question, notification_type=kind)]
         case PlanSubmitted():
             return [
                 _told("plan:create", event, title=event.title, plan=event.plan),
-                _told("notification", event, message=f"A plan waits for you: {event.title}"),
+                _told(
+                    "notification",
+                    event,
+                    message=f"A plan waits for you: {event.title}",
+                    notification_type="permission_prompt",
+                ),
             ]
         case SubagentStarted():
             child = event.child_thread_id

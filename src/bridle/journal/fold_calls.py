@@ -121,7 +121,8 @@ def _tool_returned(state: ThreadState, event: ev.ToolReturned) -> None:
         state.files.update(dict.fromkeys(call.facts.paths))
     if len(run.calls) == len(run.asked) and not run.open_calls:
         add_message(state, results_of(run))
-        _tell(state, run)
+        if run.told:
+            _tell(state, run)
 
 
 CALLS: dict[type[ev.Event], Callable[[ThreadState, Any], None]] = {

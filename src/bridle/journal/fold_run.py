@@ -50,12 +50,14 @@ def _message_started(state: ThreadState, event: ev.MessageStarted) -> None:
     if event.role == "assistant":
         run = run_of(state)
         run.request = OpenRequest(event.message_id, run.reservation)
+        if event.request is not None and event.request.price is None:
+            run.unpriced |= run.start.price is None or event.request.unpriced is True
 
 
 def _message_ended(state: ThreadState, event: ev.MessageEnded) -> None:
     message = event.message
     calls = message.calls
-    texts = tuple(canonical(call) for call in calls)
+    texts = tuple([canonical(call) for call in calls])
     add_message(state, message, sum(map(len, texts)))
     if event.run_id is None:  # copied from another thread
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bridle.types.content import File, Image, Part, ToolCall, ToolResult
+from bridle.types.content import Part, Text, Thinking, ToolCall, ToolResult
 from bridle.types.ids import message_id
 from bridle.types.messages import Message
 
@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from bridle.journal.run_state import RunState
     from bridle.journal.state import ThreadState
 
+SAID = (Text, Thinking, ToolResult)
+_sorted = msgspec.json.Encoder(order="deterministic")
+
 
 def canonical(call: ToolCall) -> str:
     """Write a call so that equal calls are equal texts."""
-    return f"{call.tool} {msgspec.json.encode(call.args, order='deterministic').decode()}"
+    return f"{call.tool} {_sorted.encode(call.args).decode()}"
 
 
 def add_message(state: ThreadState, message: Message, calls_weight: int = 0) -> None:
@@ -30,22 +33,25 @@ def add_message(state: ThreadState, message: Message, calls_weight: int = 0) -> 
         state.run.addressed = True
     state.messages.append(message)
     state.message_seqs.append(state.seq)
-    said = sum(weight_of(part) for part in message.parts if not isinstance(part, ToolCall))
-    state.weight += calls_weight + said
+    weight = calls_weight
+    for part in message.parts:
+        if isinstance(part, SAID):  # nearly all: a long thread has many parts
+            weight += len(part.text)
+        elif not isinstance(part, ToolCall):
+            weight += len(part.data)
+    state.weight += weight
 
 
 def weight_of(part: Part) -> int:
     """How many characters a part adds to a request."""
     if isinstance(part, ToolCall):
         return len(canonical(part))
-    if isinstance(part, Image | File):
-        return len(part.data)
-    return len(part.text)
+    return len(part.text) if isinstance(part, SAID) else len(part.data)
 
 
 def results_of(run: RunState) -> Message:
     """All results of a step, folded by call index whatever order they came in."""
-    parts = tuple(
+    parts = [
         ToolResult(
             call_id=call.call.id,
             tool=call.call.tool,
@@ -56,8 +62,9 @@ def results_of(run: RunState) -> Message:
         )
         for call in run.calls
         if call.result is not None
-    )
-    return Message(id=message_id(run.run_id, run.steps, "results"), role="tool", parts=parts)
+    ]
+    name = message_id(run.run_id, run.steps, "results")
+    return Message(id=name, role="tool", parts=tuple(parts))
 
 
 def run_of(state: ThreadState) -> RunState:

@@ -93,10 +93,21 @@ class Journal(Fixed, frozen=True, kw_only=True):
                 continue
             return
 
-    async def admit(self, thread_id: str, op: Op, *, input_id: str) -> bool:
-        """Put an op into a thread's inbox; the same id twice is the same input."""
+    async def admit(
+        self,
+        thread_id: str,
+        op: Op,
+        *,
+        input_id: str,
+        expect: int | None = None,
+        epoch: int | None = None,
+    ) -> bool:
+        """Put an op into a thread's inbox; the same id twice is the same input.
+
+        It is refused, as any append, where the thread is not as the writer believes.
+        """
         admitted = InputAdmitted(input_id=input_id, op=op)
-        append = Append(thread_id=thread_id, events=(admitted,))
+        append = Append(thread_id=thread_id, events=(admitted,), expect=expect, epoch=epoch)
         return bool(await self.write(Batch(appends=(append,), durable=True)))
 
     def live(self, event: AnyLiveEvent) -> None:

@@ -33,6 +33,8 @@ class RunState(Moving):
     tool_calls: int = 0
     usage: Usage = msgspec.field(default_factory=Usage)
     cost_usd: float = 0.0
+    unpriced: bool = False
+    """Whether something was asked of a model whose price is not known."""
     request: OpenRequest | None = None
     reservation: ev.BudgetReserved | None = None
     calls: list[CallState] = msgspec.field(default_factory=list)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bridle.repair.source import Definition, Function, Source
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 Place = tuple[str, int]
 INDIRECT = 0.45
 """What a definition at import time inherits from the code that uses it."""
+DEFAULTS = 0.7
+"""What the header of a function inherits from its body, where it has default arguments."""
+BRANCHES = ast.If | ast.While | ast.For | ast.Match | ast.match_case
+LED_THERE = 0.9
+"""What a condition inherits from a statement in its branches."""
+RAISED = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,7 @@ def rank_statements(sources: dict[str, Source], baseline: Baseline) -> list[Susp
             found = [scores[path, n] for n in range(first, last + 1) if (path, n) in scores]
             if found:
                 direct[node] = Suspect(source, node, first, max(found))
+    _blame_conditions(direct)
     suspects = [*direct.values(), *_indirect(sources, direct, baseline.import_lines)]
     return sorted(suspects, key=lambda s: (-s.score, s.source.path, s.line))
 
@@ -118,6 +125,22 @@ def _blame_callees(
                     scores[path, line] = max(scores.get((path, line), 0.0), 0.6)
 
 
+def _blame_conditions(direct: dict[ast.AST, Suspect]) -> None:
+    """What led to a suspicious statement is nearly as suspicious; a `raise` only did its duty."""
+    for node, suspect in list(direct.items()):
+        share = 1.0
+        current = suspect.source.parents.get(node)
+        while current is not None and not isinstance(current, Definition):
+            if current in direct and isinstance(current, BRANCHES):
+                share *= LED_THERE
+                known = direct[current]
+                if known.score < share * suspect.score:
+                    direct[current] = replace(known, score=share * suspect.score)
+            current = suspect.source.parents.get(current)
+        if isinstance(node, ast.Raise) and share < 1.0:
+            direct[node] = replace(suspect, score=RAISED * suspect.score)
+
+
 def _indirect(
     sources: dict[str, Source], direct: dict[ast.AST, Suspect], import_lines: Lines
 ) -> list[Suspect]:
@@ -138,6 +161,9 @@ def _indirect(
             if node in direct:
                 continue
             score = headers.get(node, 0.0)
+            if isinstance(node, Function) and (node.args.defaults or node.args.kw_defaults):
+                found.append(Suspect(source, node, first, DEFAULTS * score))
+                continue
             if source.function_of(node) is None:
                 score = max([score, *(used.get(name, 0.0) for name in defined(node))])
             elif first in import_lines.get(source.path, _NOTHING):

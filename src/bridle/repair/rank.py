@@ -6,9 +6,10 @@ import ast
 import math
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from bridle.repair.live import live_value
 from bridle.repair.operators import ELABORATE, SIMPLE
 from bridle.repair.operators.site import BUILTINS, Hints, Site, Vocabulary
 from bridle.repair.source import Edit, Source, apply, header_lines
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 COLD_SHARE = 0.6
 """A fresh import costs many forks: such a candidate must be that much better to be tried first."""
+AGAIN_SHARE = 0.5
+"""What was tried in place and did not help is worth a fresh import only later."""
 SUSPICION_POWER = 0.8
 WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -35,6 +38,8 @@ class Candidate:
     source: Source
     first: int
     last: int
+    live: dict[str, Any] | None = None
+    """A value to put in place of the old one, where that is all that changes."""
 
     @property
     def text(self) -> str:
@@ -53,6 +58,7 @@ def candidates(
     """Every edit of every suspicious statement, best first, each resulting text once."""
     vocabularies: dict[str, Vocabulary] = {}
     found: dict[tuple[str, int, int, str], Candidate] = {}
+    live: dict[tuple[str, int, int, str], Candidate] = {}
     for suspect in suspects:
         source = suspect.source
         if source.path not in vocabularies:
@@ -67,12 +73,25 @@ def candidates(
             score = base * edit.weight * naturalness(site, edit)
             key = normalised(source, edit)
             if key not in found or found[key].score < score:
-                found[key] = Candidate(
+                made = Candidate(
                     edit=edit, score=score, hot=hot, source=source, first=first, last=last
                 )
+                found[key] = made
+                live.pop(key, None)
+                if not hot and (value := live_value(site, edit)) is not None:
+                    live[key] = replace(made, hot=True, live=value, score=score / COLD_SHARE)
+                    found[key] = replace(made, score=score * AGAIN_SHARE)
         if len(found) >= 2 * limit:
             break
-    return sorted(found.values(), key=lambda c: (-c.score, c.edit.path, c.edit.start, c.edit.new))
+    # a default is what its function has; a constant may have been used before it was replaced
+    again = [c for key, c in found.items() if key not in live or not _is_default(live[key])]
+    return sorted(
+        [*again, *live.values()], key=lambda c: (-c.score, c.edit.path, c.edit.start, c.edit.new)
+    )
+
+
+def _is_default(candidate: Candidate) -> bool:
+    return candidate.live is not None and candidate.live["value"] == "default"
 
 
 def edits(site: Site, *, elaborate: bool = True) -> Iterator[Edit]:
@@ -141,6 +160,9 @@ def segment(source: Source, edit: Edit) -> tuple[int, str, str]:
 
 def hot_order(candidate: Candidate, root: str) -> dict[str, Any]:
     """What a forked child needs to put the edited code in place."""
+    path = f"{root}/{candidate.source.path}"
+    if candidate.live is not None:
+        return {"path": path, **candidate.live}
     line, old, new = segment(candidate.source, candidate.edit)
     future = [
         alias.name
@@ -148,7 +170,6 @@ def hot_order(candidate: Candidate, root: str) -> dict[str, Any]:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__"
         for alias in node.names
     ]
-    path = f"{root}/{candidate.source.path}"
     return {"path": path, "line": line, "old": old, "new": new, "future": future}
 
 

@@ -139,7 +139,8 @@ class Search:
                 return found
             self.clock.tell("trace", f"{len(baseline.failing)} tests fail; tracing")
             share = TRACE_SHARE if depth == 1 else TRACE_SHARE / 2
-            await trace(probe, baseline, budget=max(1.0, share * self.clock.budget))
+            seconds = max(1.0, share * self.clock.budget)
+            await trace(probe, baseline, budget=seconds, workers=self.workers)
             if not baseline.failing and not baseline.errors:
                 return found
             await probe.limits(baseline.limits())

@@ -205,7 +205,7 @@ async def measure(probe: Probe, setup: Setup) -> Baseline:
     )
 
 
-async def trace(probe: Probe, baseline: Baseline, *, budget: float) -> None:
+async def trace(probe: Probe, baseline: Baseline, *, budget: float, workers: int) -> None:
     """Add line coverage: every failing test, then as many passing ones as the budget allows.
 
     A failing test that passes here is flaky and stops being a target.
@@ -221,10 +221,10 @@ async def trace(probe: Probe, baseline: Baseline, *, budget: float) -> None:
             baseline.runs[test].frames = run.frames
             baseline.runs[test].message = baseline.runs[test].message or run.message
     baseline.coverage.update(outcome.coverage)
-    await _trace_passing(probe, baseline, budget=budget)
+    await _trace_passing(probe, baseline, budget=budget, workers=workers)
 
 
-async def _trace_passing(probe: Probe, baseline: Baseline, *, budget: float) -> None:
+async def _trace_passing(probe: Probe, baseline: Baseline, *, budget: float, workers: int) -> None:
     files = {test.split("::")[0] for test in baseline.failing}
     order = sorted(
         (t for t in baseline.passing if t in baseline.runs),
@@ -232,17 +232,31 @@ async def _trace_passing(probe: Probe, baseline: Baseline, *, budget: float) -> 
     )
     began = time.monotonic()
     chunks = list(_chunks(order, baseline, seconds=max(0.5, budget / 6)))
-    done = 0
-    for chunk in chunks:
-        left = budget - (time.monotonic() - began)
-        if left <= 0:
-            break
-        job = Job(tests=chunk, stop=False, trace=True, limit=left + 1, total=left + 1)
-        with anyio.move_on_after(left + 3):
-            outcome = read_answer(await probe.run(job))
-            baseline.coverage.update(outcome.coverage)
-            done += outcome.complete
-    baseline.traced_all = done == len(chunks)
+    order_of = iter(chunks)
+    done: list[bool] = []
+    problems: list[ProbeFailed] = []
+
+    async def work() -> None:
+        for chunk in order_of:
+            left = budget - (time.monotonic() - began)
+            if left <= 0:
+                return
+            job = Job(tests=chunk, stop=False, trace=True, limit=left + 1, total=left + 1)
+            with anyio.move_on_after(left + 3):
+                try:
+                    outcome = read_answer(await probe.run(job))
+                except ProbeFailed as problem:
+                    problems.append(problem)  # raised below, outside the group
+                    return
+                baseline.coverage.update(outcome.coverage)
+                done.append(outcome.complete)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(workers):
+            tasks.start_soon(work)
+    if problems:
+        raise problems[0]
+    baseline.traced_all = sum(done) == len(chunks)
 
 
 def _chunks(tests: Iterable[str], baseline: Baseline, *, seconds: float) -> Iterable[list[str]]:

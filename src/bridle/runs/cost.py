@@ -54,6 +54,16 @@ class Total(Fact, frozen=True, kw_only=True):
         )
 
 
+def unsure(spent: Total | Spent) -> str:
+    """What is not known of a cost, to be put behind it."""
+    marks = [
+        f"{count} {what}"
+        for count, what in ((spent.estimated, "estimated"), (spent.unpriced, "of unknown price"))
+        if count
+    ]
+    return f" ({', '.join(marks)})" if marks else ""
+
+
 class Costs(Fact, frozen=True, kw_only=True):
     """What was spent where, and the totals."""
 
@@ -92,7 +102,7 @@ def _spent(whole: Family, parent: str | None, depth: int) -> list[Spent]:
                 priced = at_first = event.price is not None
             case ev.MessageStarted(request=request) if request is not None:
                 model = request.model
-                priced = at_first or request.price is not None
+                priced = request.price is not None or (at_first and request.unpriced is not True)
             case ev.UsageUpdated():
                 before = found.get(model) or Spent(
                     run_id=whole.run_id,

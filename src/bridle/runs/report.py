@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from bridle.runs.cost import unsure
 from bridle.types.words import counted
 
 if TYPE_CHECKING:
@@ -83,12 +84,14 @@ def spent(found: Evidence) -> list[str]:
     """Tokens and money by model, and together."""
     rows = [
         f"{model}: {counted(total.requests, 'request')}, {total.usage.total_tokens} tokens, "
-        f"{total.cost_usd:.4f} USD"
+        f"{total.cost_usd:.4f} USD{unsure(total)}"
         for model, total in found.spent.models.items()
     ]
     total = found.spent.total
     if len(rows) > 1:
-        rows.append(f"together: {total.usage.total_tokens} tokens, {total.cost_usd:.4f} USD")
+        rows.append(
+            f"together: {total.usage.total_tokens} tokens, {total.cost_usd:.4f} USD{unsure(total)}"
+        )
     return rows
 
 

@@ -55,9 +55,10 @@ class Index(Moving, kw_only=True):
             changed = await self._changed()
         if not changed and self._last is not None and self._last[0] == self._index_state():
             return self._last[1]
-        # a file whose name is a directory's now is dropped first: git would refuse its path
-        turned = [path for path in changed if self._is_directory(path)]
-        await self._update("--force-remove", paths=turned)
+        # what cannot be a file any more is dropped first: git would refuse its path
+        links: dict[bytes, bool] = {b"": False}
+        turned = {p for p in changed if self._is_directory(p) or self._behind_link(p, links)}
+        await self._update("--force-remove", paths=[path for path in changed if path in turned])
         rest = [path for path in changed if path not in turned]
         await self._update("--add", "--remove", "--replace", paths=rest)
         _, tree = await self.repository.git("write-tree")
@@ -103,6 +104,14 @@ class Index(Moving, kw_only=True):
     def _is_directory(self, path: bytes) -> bool:
         full = os.path.join(os.fsencode(self.repository.source.top), path)
         return os.path.isdir(full) and not os.path.islink(full)
+
+    def _behind_link(self, path: bytes, known: dict[bytes, bool]) -> bool:
+        """Whether a directory on the way to a path is a link now; `known` are those looked at."""
+        parent = os.path.dirname(path)
+        if parent not in known:
+            full = os.path.join(os.fsencode(self.repository.source.top), parent)
+            known[parent] = self._behind_link(parent, known) or os.path.islink(full)
+        return known[parent]
 
     def _size(self, path: bytes) -> int | None:
         """The size of what a snapshot would read; None for what it does not cover."""

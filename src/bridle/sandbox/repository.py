@@ -192,7 +192,8 @@ class Repository(Fixed, frozen=True):
         except TimeoutError as error:
             raise RunError(f"git {arguments[0]} took longer than {TIMEOUT:g} s") from error
         if ended.code not in codes:
-            why = said["stderr"].decode("utf-8", "replace").strip()
+            lines = said["stderr"].decode("utf-8", "replace").splitlines()
+            why = "; ".join(line for line in lines if not line.startswith("warning:"))
             raise RunError(f"git {arguments[0]} failed in the snapshot store: {why}")
         return ended.code, bytes(said["stdout"])
 

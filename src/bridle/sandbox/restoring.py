@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from bridle.sandbox.repository import Repository
 
+BEHIND_LINK = "a directory on its way is a link now"
+NO_FILE = "something else than a file stands there now"
 LINK, FILE, PROGRAM, MODULE = "120000", "100644", "100755", "160000"
 
 
@@ -102,7 +104,7 @@ def current(roots: Sequence[Root], path: str) -> Found:
         with reach(roots, path, follow_last=False) as place:
             inner = "/".join([*place.parts, place.name])
             if not path.startswith("/") and inner != os.path.normpath(path):
-                return Found(inner, problem="a directory on its way is a link now")
+                return Found(inner, problem=BEHIND_LINK)
             status = place.status()
             if status is None:
                 return Found(inner)
@@ -110,7 +112,7 @@ def current(roots: Sequence[Root], path: str) -> Found:
                 target = os.readlink(place.name, dir_fd=place.directory)
                 return Found(inner, LINK, os.fsencode(target))
             if not stat.S_ISREG(status.st_mode):
-                return Found(inner, problem="something else than a file stands there now")
+                return Found(inner, problem=NO_FILE)
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             fd = os.open(place.name, flags, dir_fd=place.directory)
             with open(fd, "rb") as file:
@@ -141,7 +143,23 @@ def touched(roots: Sequence[Root], path: str) -> list[Found]:
 def plan(root: str, changes: Sequence[Change], blobs: dict[str, bytes]) -> list[Step]:
     """Decide for each path by comparing what stands there now with both trees."""
     roots = (Root(root, root),)
-    return [_step(current(roots, change.path), change, blobs) for change in changes]
+    steps = [_step(current(roots, change.path), change, blobs) for change in changes]
+    going = {step.path for step in steps if step.action == "delete"}
+    return [
+        _behind(step, change, going, blobs) if step.why == BEHIND_LINK else step
+        for step, change in zip(steps, changes, strict=True)
+    ]
+
+
+def _behind(step: Step, change: Change, going: set[str], blobs: dict[str, bytes]) -> Step:
+    """A file is put back where a directory stood that is a link now, if that link goes."""
+    parent = os.path.dirname(step.path)
+    while parent and parent not in going:
+        parent = os.path.dirname(parent)
+    if not parent or change.before.mode or not change.after.mode:
+        return step
+    data = blobs.get(change.after.id, b"")
+    return Step(step.path, "write", mode=change.after.mode, data=data)
 
 
 def _step(now: Found, change: Change, blobs: dict[str, bytes]) -> Step:
@@ -158,7 +176,7 @@ def _step(now: Found, change: Change, blobs: dict[str, bytes]) -> Step:
         if not change.after.mode:
             return Step(path, "delete")
         return Step(path, "write", mode=change.after.mode, data=data)
-    if now.problem == "something else than a file stands there now" and not change.before.mode:
+    if now.problem == NO_FILE and not change.before.mode:
         return Step(path, "write", mode=change.after.mode, data=data)  # a directory of ours, gone
     if now.problem:
         return Step(path, "conflict", why=now.problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,7 +12,7 @@ from bridle.tools.define import Tool
 from bridle.types.tools import CallFacts, ToolSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from bridle.ports.tools import CallScope, Outcome
     from bridle.types.content import ToolCall
@@ -30,6 +31,7 @@ class ToolSet:
 
     `withheld` are tools that the model is not told of; a call of one is described, so that the
     gate decides about it. `unavailable` maps tools that are offered and cannot run to the reason.
+    `quiet` makes tools that the model is not told of and that run when it calls them.
     """
 
     def __init__(
@@ -39,11 +41,13 @@ class ToolSet:
         deps: Any = None,
         withheld: Iterable[Tool] = (),
         unavailable: Mapping[str, str] | None = None,
+        quiet: Callable[[str], Tool | None] = lambda _name: None,
     ) -> None:
         self._tools: dict[str, Tool] = {}
         self._withheld = {tool.name: tool for tool in withheld}
         self._unavailable = unavailable or {}
         self._deps = deps
+        self._quiet = cache(quiet)
         for tool in tools:
             if not isinstance(tool, Tool):
                 raise UserError(f"{tool!r} is not a tool; decorate the function with @tool.")
@@ -85,4 +89,4 @@ class ToolSet:
     def _find(self, name: str) -> Tool | None:
         real = ALIASES.get(name, "")
         offered = self._tools.get(name) or self._tools.get(real)
-        return offered or self._withheld.get(name) or self._withheld.get(real)
+        return offered or self._withheld.get(name) or self._withheld.get(real) or self._quiet(name)

@@ -1,17 +1,21 @@
-"""The parts that messages are made of."""
+"""The parts that messages are made of.
+
+They are trees without a way back, so the collector need not follow them (`gc=False`): a long thread
+holds a hundred thousand.
+"""
 
 from typing import Any
 
 import msgspec
 
 
-class Text(msgspec.Struct, frozen=True, tag="text"):
+class Text(msgspec.Struct, frozen=True, gc=False, tag="text"):
     """Plain text, for people and models."""
 
     text: str
 
 
-class Thinking(msgspec.Struct, frozen=True, tag="thinking", omit_defaults=True):
+class Thinking(msgspec.Struct, frozen=True, gc=False, tag="thinking", omit_defaults=True):
     """A model's reasoning.
 
     `private` holds what only its origin understands (a signature, an encrypted block); it is
@@ -23,14 +27,14 @@ class Thinking(msgspec.Struct, frozen=True, tag="thinking", omit_defaults=True):
     private: dict[str, Any] | None = None
 
 
-class Image(msgspec.Struct, frozen=True, tag="image"):
+class Image(msgspec.Struct, frozen=True, gc=False, tag="image"):
     """An image, base64 encoded."""
 
     media_type: str
     data: str
 
 
-class File(msgspec.Struct, frozen=True, tag="file"):
+class File(msgspec.Struct, frozen=True, gc=False, tag="file"):
     """A binary attachment, base64 encoded."""
 
     name: str
@@ -38,7 +42,7 @@ class File(msgspec.Struct, frozen=True, tag="file"):
     data: str
 
 
-class ToolCall(msgspec.Struct, frozen=True, tag="tool_call", omit_defaults=True):
+class ToolCall(msgspec.Struct, frozen=True, gc=False, tag="tool_call", omit_defaults=True):
     """A request of the model to run a tool.
 
     `id` is ours (run.step.index); `provider_id` is what the provider calls it. Arguments that are
@@ -53,7 +57,7 @@ class ToolCall(msgspec.Struct, frozen=True, tag="tool_call", omit_defaults=True)
     private: dict[str, Any] | None = None
 
 
-class ToolResult(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=True):
+class ToolResult(msgspec.Struct, frozen=True, gc=False, tag="tool_result", omit_defaults=True):
     """The one answer to a call."""
 
     call_id: str
@@ -70,4 +74,4 @@ UserPart = Text | Image | File
 
 def plain_text(parts: tuple[Part, ...]) -> str:
     """Join the text parts; thinking, calls and attachments are left out."""
-    return "".join(part.text for part in parts if isinstance(part, Text))
+    return "".join([part.text for part in parts if isinstance(part, Text)])

@@ -24,7 +24,7 @@ PINNED = "pin_"
 """How the ids of pinned messages begin; a copy of one is pinned too."""
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One message of a thread; assistant messages carry the model that wrote them."""
 
     id: str
@@ -46,7 +46,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """The tool calls of the message, in order."""
-        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+        return tuple([part for part in self.parts if isinstance(part, ToolCall)])
 
 
 def user_message(message_id: str, text: str) -> Message:

@@ -89,10 +89,14 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True, tag="pin"):
 
 
 class SwitchMode(msgspec.Struct, frozen=True, kw_only=True, tag="switch_mode", omit_defaults=True):
-    """Work in another mode from now on; a run in progress ends at the next safe boundary."""
+    """Work in another mode from now on; a run in progress ends at the next safe boundary.
+
+    `previous_mode_id` is the mode of a thread for which none was chosen yet.
+    """
 
     mode_id: str
     model_id: str | None = None
+    previous_mode_id: str | None = None
 
 
 class SwitchModel(msgspec.Struct, frozen=True, kw_only=True, tag="switch_model"):

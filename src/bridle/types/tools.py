@@ -25,7 +25,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     parameters: dict[str, Any]
 
 
-class CallFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CallFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What the gate knows of one call: its validated arguments and the tool's attributes for them.
 
     What a tool does not say is taken as unsafe. `args` is set when they differ from what the model

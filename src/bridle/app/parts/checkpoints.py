@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from bridle.app.undo import Undo, Undone
 from bridle.errors import ConfigError
 from bridle.types.events import CheckpointTaken, ToolCalled
+from bridle.types.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bridle.app.attachment import Attachment
+    from bridle.types.events import DurableEvent
 
 
 class SessionCheckpoints:
@@ -35,27 +37,24 @@ class SessionCheckpoints:
         checkpoints = found_place.checkpoints if found_place is not None else None
         if checkpoints is None:
             return tuple(edited)
-        found = dict.fromkeys(edited)
-        for taken in await self._of_commands(run_id):
-            for change in await checkpoints.diff(taken.before, taken.after):
-                found[change.path] = None
+        events = await self._events(run_id)
+        taken = {event.call_id: event for event in events if isinstance(event, CheckpointTaken)}
+        paths = {e.call_id: e.facts.paths for e in events if isinstance(e, ToolCalled)}
+        real = {path for call_id in taken for path in paths.get(call_id, ())}
+        found = [path for path in edited if path in real]  # the others were written as they were
+        for call_id, event in taken.items():
+            if not paths.get(call_id) and event.problem is None:
+                changes = await checkpoints.diff(event.before, event.after)
+                found += [printable(change.path) for change in changes]
         return tuple(dict.fromkeys(_relative(path, checkpoints.root) for path in found))
 
-    async def _of_commands(self, run_id: str) -> Sequence[CheckpointTaken]:
+    async def _events(self, run_id: str) -> Sequence[DurableEvent]:
         store = self._attachment.journal.store
         place = await store.run(run_id)
         if place is None:
-            return []
+            return ()
         events = await store.events(place.row.thread_id, after=place.start_seq - 1)
-        named = {e.call_id for e in events if isinstance(e, ToolCalled) and e.facts.paths}
-        return [
-            event
-            for event in events
-            if isinstance(event, CheckpointTaken)
-            and event.run_id == run_id
-            and event.call_id not in named
-            and event.before != event.after
-        ]
+        return [event for event in events if event.run_id == run_id]
 
     async def undo(self, run_id: str | None = None) -> Undone:
         """Take back a run, the thread's last one by default: its files and its conversation."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from bridle.app.coalesce import DisplayScheduler
+from bridle.app.listening import Heard, Listeners
 from bridle.journal.feed import Feed
+from bridle.types.events import DisplayStateChanged
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -15,36 +16,7 @@ if TYPE_CHECKING:
 
     from bridle.app.attachment import Attachment
     from bridle.app.display import DisplaySnapshot, DisplayState
-    from bridle.journal.bus import Bus, Listener
     from bridle.types.events import AnyEvent
-
-
-log = logging.getLogger("bridle.session")
-
-
-class _Listening:
-    """One listener and the thread that it hears now."""
-
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
-        self._thread_id: str | None = None
-        self.stop: Callable[[], None] = lambda: None
-
-    def tell(self, event: AnyEvent) -> None:
-        """Tell what happened before the move."""
-        try:
-            self._listener(event)
-        except Exception:  # a listener must not hurt the session or the other listeners
-            log.exception("A subscriber failed on %s", event.type)
-
-    def move(self, bus: Bus, thread_id: str | None) -> None:
-        """Hear another thread, or none."""
-        if thread_id == self._thread_id:
-            return
-        self.stop()
-        self._thread_id, self.stop = thread_id, lambda: None
-        if thread_id is not None:
-            self.stop = bus.subscribe(self._listener, thread_id=thread_id)
 
 
 class SessionEvents:
@@ -54,30 +26,32 @@ class SessionEvents:
         self._attachment = attachment
         self._display = display
         self._tasks = tasks
-        self._listeners: dict[int, _Listening] = {}
-        attachment.moved.append(self._follow)
+        self._listeners = Listeners(tasks)
+        self._stop_showing: Callable[[], None] | None = None
+        attachment.heard = self._listeners.tell
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` with every event from now on; returns how to stop.
+    def subscribe(self, fn: Heard) -> Callable[[], None]:
+        """Call `fn` with every event from now on; returns how to stop.
 
-        It follows the session from thread to thread. A listener that raises hurts neither the run
-        nor the others.
+        It follows the session from thread to thread, and what the session shows is up to date
+        when it is called. One that raises hurts neither the run nor the others; an async one is
+        called by a task of its own, and misses events when it is far behind.
         """
-        listening = _Listening(listener)
-        self._listeners[id(listening)] = listening
-        listening.move(self._attachment.journal.bus, self._attachment.thread_id)
+        forget = self._listeners.add(fn)
+        if self._stop_showing is None:
+            self._stop_showing = self.subscribe_display(self._shown)
 
         def stop() -> None:
-            self._listeners.pop(id(listening), None)
-            listening.stop()
+            forget()
+            if not self._listeners and self._stop_showing is not None:
+                self._stop_showing()
+                self._stop_showing = None
 
         return stop
 
-    def _follow(self, created: AnyEvent | None) -> None:
-        for listening in list(self._listeners.values()):
-            listening.move(self._attachment.journal.bus, self._attachment.thread_id)
-            if created is not None:
-                listening.tell(created)
+    def _shown(self, snapshot: DisplaySnapshot) -> None:
+        thread_id = self._attachment.thread_id or ""
+        self._listeners.tell(DisplayStateChanged(thread_id=thread_id, run_id=snapshot.run_id))
 
     async def replay(self, after: int = 0) -> AsyncIterator[AnyEvent]:
         """Yield the thread's history after a seq, then what happens; no gap, no duplicate."""
@@ -93,18 +67,18 @@ class SessionEvents:
 
     def subscribe_display(
         self,
-        listener: Callable[[DisplaySnapshot], None],
+        fn: Callable[[DisplaySnapshot], None],
         window: float = 0.25,
         max_wait: float = 0.5,
     ) -> Callable[[], None]:
-        """Call `listener` with a snapshot when things have changed, not for every change.
+        """Call `fn` with a snapshot when things have changed, not for every change.
 
         Changes are gathered for `window` seconds after the last one, `max_wait` at most; what a
         person must react to is shown at once. There is no call before the first change.
         """
         scheduler = DisplayScheduler(
             display=self._display,
-            listener=listener,
+            listener=fn,
             window=window,
             max_wait=max_wait,
             clock=self._attachment.engine.clock,

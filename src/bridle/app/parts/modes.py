@@ -35,7 +35,9 @@ class SessionModes:
             raise ConfigError(suggest(id, known, what="mode"))
         if id != self.current.id:
             model = model_for(self._attachment, known[id])
-            await self._attachment.inbox.settle(SwitchMode(mode_id=id, model_id=model))
+            previous = self.current.id
+            op = SwitchMode(mode_id=id, model_id=model, previous_mode_id=previous)
+            await self._attachment.inbox.settle(op)
         return self.current
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -113,14 +113,21 @@ class SessionState:
         """Change some fields."""
         await self._change(lambda values: {**values, **updates})
 
-    async def update(self, function: Callable[[Any], Any]) -> Any:
+    async def update(self, fn: Callable[[Any], Any]) -> Any:
         """Change the state by a function of the latest one; nobody else's change is lost.
 
-        The function returns the new state, or a mapping with the fields to change.
+        The function returns the new state or a mapping with the fields to change, or changes the
+        copy that it is given. It may be called again, so it is plain and does nothing else.
         """
 
         def apply(values: dict[str, Any]) -> dict[str, Any]:
-            returned = function(self._shape.build(values))
+            copy = self._shape.build(values)
+            returned = fn(copy)
+            if isinstance(returned, Coroutine):
+                returned.close()
+                raise UserError("The function given to state.update is async; give a plain one.")
+            if returned is None and (changed := _plain(copy)) != values:
+                returned = changed
             changes = returned if isinstance(returned, Mapping) else _plain(returned)
             if not isinstance(changes, Mapping):
                 raise UserError(

@@ -58,9 +58,9 @@ class SessionThreads:
         self.settings = ThreadSettings(attachment)
 
     @property
-    def current(self) -> Thread:
-        """The session's thread."""
-        return self._attachment.thread
+    def current(self) -> Thread | None:
+        """The session's thread; None after its resource was changed or its thread deleted."""
+        return self._attachment.current
 
     async def create(self, title: str = "") -> Thread:
         """Begin a new thread and switch to it."""
@@ -76,12 +76,12 @@ class SessionThreads:
         found = await self._journal.store.thread(id)
         if found is None:
             raise ConfigError(f"There is no thread {id!r}.")
-        previous = self._previous()
+        previous = self._attachment.thread_id
         await self._attachment.attach(found, created)
         if previous is not None and previous != id:
             changed = ThreadChanged(previous_thread_id=previous)
             await self._journal.append(id, changed)
-        return self.current
+        return self._attachment.thread
 
     async def newest(self) -> Thread | None:
         """The thread of this resource that was used last."""
@@ -97,7 +97,7 @@ class SessionThreads:
 
     async def rename(self, title: str) -> None:
         """Give the thread another title."""
-        await self._journal.append(self.current.id, ThreadRenamed(title=title))
+        await self._journal.append(self._attachment.thread.id, ThreadRenamed(title=title))
         await self._attachment.reload()
 
     async def clone(
@@ -107,7 +107,7 @@ class SessionThreads:
 
         The source is not touched. A run that is going on there is not copied.
         """
-        origin = await self._journal.store.thread(source or self.current.id)
+        origin = await self._journal.store.thread(source or self._attachment.thread.id)
         if origin is None:
             raise ConfigError(f"There is no thread {source!r}.")
         state = await self._journal.fold(origin.id)
@@ -129,8 +129,10 @@ class SessionThreads:
             op = SwitchModel(model_id=model_id, mode_id=mode_id, scope="thread")
             await self._attachment.inbox.settle(op)
         if state.mode_id is not None:
-            await self._attachment.inbox.settle(SwitchMode(mode_id=state.mode_id))
-        return self.current
+            previous = self._attachment.engine.blueprint.default_mode.id
+            mode = SwitchMode(mode_id=state.mode_id, previous_mode_id=previous)
+            await self._attachment.inbox.settle(mode)
+        return self._attachment.thread
 
     async def delete(self, id: str) -> None:
         """Delete a thread for its user; the session is left without one if it was its own."""
@@ -140,7 +142,7 @@ class SessionThreads:
         if lease is not None:
             raise ConfigError(f"Thread {id!r} is being worked on by {lease.owner}; abort it first.")
         await self._journal.append(id, ThreadDeleted())
-        if self._previous() == id:
+        if self._attachment.thread_id == id:
             await self._attachment.leave()
 
     async def messages(
@@ -149,7 +151,7 @@ class SessionThreads:
         """The messages of a thread, oldest first; `limit` keeps the newest."""
         if limit is not None and limit < 0:
             raise UserError(f"The limit of messages is {limit}; it cannot be negative.")
-        id = thread_id or self.current.id
+        id = thread_id or self._attachment.thread.id
         if await self._journal.store.thread(id) is None:
             raise ConfigError(f"There is no thread {id!r}.")
         messages = (await self._journal.fold(id)).messages
@@ -162,12 +164,6 @@ class SessionThreads:
     async def first_user_messages(self, ids: Sequence[str]) -> Mapping[str, Message]:
         """The messages that many threads began with, in one query."""
         return await self._journal.store.first_messages(ids)
-
-    def _previous(self) -> str | None:
-        try:
-            return self._attachment.thread.id
-        except ConfigError:
-            return None
 
     async def _begin(
         self, *, title: str, resource_id: str, cloned_from: str | None = None

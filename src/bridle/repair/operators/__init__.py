@@ -17,6 +17,7 @@ from bridle.repair.operators import (
     definitions,
     ingredients,
     names,
+    orphans,
     slices,
     statements,
 )
@@ -71,6 +72,7 @@ ELABORATE: tuple[Callable[[Site], Iterator[Edit]], ...] = (
     definitions.defaults,
     definitions.decorators,
     definitions.scopes,
+    orphans.lost_values,
     ingredients.assigned_values,
     ingredients.argument_values,
     ingredients.returned_values,

@@ -26,22 +26,35 @@ SYMBOLS: dict[type[ast.operator], str] = {
     ast.BitAnd: "&",
     ast.MatMult: "@",
 }
-LIKELY: dict[str, dict[str, float]] = {
-    "+": {"-": 0.9, "*": 0.5, "%": 0.3, "|": 0.3, "/": 0.3, "//": 0.3},
-    "-": {"+": 0.9, "*": 0.5, "/": 0.4, "%": 0.4, "//": 0.4},
-    "*": {"/": 0.7, "+": 0.7, "**": 0.6, "-": 0.5, "//": 0.5, "%": 0.4},
-    "/": {"//": 0.9, "*": 0.8, "%": 0.6, "-": 0.5, "+": 0.5},
-    "//": {"/": 0.9, "%": 0.8, "*": 0.7, "-": 0.5, "+": 0.5},
-    "%": {"//": 0.8, "/": 0.6, "+": 0.5, "*": 0.5, "-": 0.5},
-    "**": {"*": 0.9, "+": 0.5, "-": 0.5, "/": 0.4},
-    "<<": {">>": 0.9, "*": 0.4, "|": 0.4, "&": 0.4, "+": 0.4},
-    ">>": {"<<": 0.9, "//": 0.5, "|": 0.4, "&": 0.4, "/": 0.4, "%": 0.4, "-": 0.4},
-    "|": {"&": 0.9, "^": 0.6, "+": 0.6, "-": 0.5},
-    "&": {"|": 0.9, "^": 0.6, "-": 0.5, "%": 0.4, "+": 0.4},
-    "^": {"|": 0.7, "&": 0.7, "**": 0.6, "-": 0.5, "+": 0.5},
-    "@": {"*": 0.8},
+COMMON = {
+    "+": 0.8,
+    "-": 0.65,
+    "*": 0.55,
+    "%": 0.45,
+    "/": 0.45,
+    "//": 0.4,
+    "|": 0.35,
+    "&": 0.35,
+    "**": 0.3,
+    "<<": 0.25,
+    ">>": 0.25,
+    "^": 0.22,
 }
-UNLIKELY = 0.22
+"""How usual an operator is in Python code: what a wrong one was meant to be."""
+NEAR = {
+    ("+", "-"): 0.9,
+    ("*", "/"): 0.75,
+    ("/", "//"): 0.9,
+    ("//", "%"): 0.8,
+    ("*", "**"): 0.7,
+    ("<<", ">>"): 0.8,
+    ("|", "&"): 0.9,
+    ("^", "**"): 0.6,
+    ("|", "+"): 0.6,
+}
+"""Operators that are easily taken for one another, either way."""
+TEXT = {"%": 0.95, "+": 0.9, "*": 0.7}
+"""What may follow a text: anything else is an error already."""
 ASSIGNABLE = (ast.Name, ast.Attribute, ast.Subscript)
 
 
@@ -56,8 +69,21 @@ def binary_operator(site: Site) -> Iterator[Edit]:
             continue
         for other in SYMBOLS.values():
             if other not in {symbol, "@"}:
-                weight = LIKELY[symbol].get(other, UNLIKELY)
+                weight = _likely(symbol, other, text=_is_text(node.left))
                 yield site.change(*place, other, "arithmetic", weight)
+
+
+def _likely(symbol: str, other: str, *, text: bool = False) -> float:
+    if text:
+        return TEXT.get(other, 0.05)
+    near = NEAR.get((symbol, other), NEAR.get((other, symbol), 0.0))
+    return max(near, COMMON[other])
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
 
 
 def operands(site: Site) -> Iterator[Edit]:
@@ -119,7 +145,7 @@ def augmented_assignment(site: Site) -> Iterator[Edit]:
         yield site.change(*place, "=", "augmented", 0.6)
         for other in SYMBOLS.values():
             if other not in {symbol, "@"}:
-                weight = LIKELY[symbol].get(other, UNLIKELY)
+                weight = _likely(symbol, other)
                 yield site.change(*place, f"{other}=", "augmented", weight)
     elif isinstance(node, ast.Assign) and len(node.targets) == 1:
         target = node.targets[0]

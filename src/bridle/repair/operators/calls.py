@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from bridle.repair.operators.names import alike
+from bridle.repair.operators.orphans import nearest, unread
 from bridle.repair.operators.site import callee, ordered
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ def added_arguments(site: Site) -> Iterator[Edit]:
             if keyword not in have:
                 for value, share in _values(site, name, keyword).items():
                     yield from _insert(site, node, f"{keyword}={value}", weight * share)
+        for text, weight in _by_analogy(site, node).items():
+            yield from _insert(site, node, text, weight)
+        yield from _by_parameter(site, node, name)
         for text, weight in _positional(site, node, name).items():
             for place in range(len(node.args) + 1):
                 late = place == len(node.args)
@@ -79,6 +83,22 @@ def _keywords(site: Site, name: str) -> dict[str, float]:
         for counter in site.vocabulary.keywords.values():
             pool.update(counter)
         found = dict.fromkeys(ordered(pool, limit=6), 0.12)
+    return found
+
+
+def _by_analogy(site: Site, node: ast.Call) -> dict[str, float]:
+    """`c=c` where the others are `a=a, b=b`; `c=self.c` where they are `a=self.a`."""
+    have = {k.arg for k in node.keywords if k.arg}
+    pairs = [(k.arg, site.text(k.value)) for k in node.keywords if k.arg]
+    found: dict[str, float] = {}
+    if any(name == value for name, value in pairs):
+        for index, name in enumerate(n for n in nearest(site) if n not in have):
+            found[f"{name}={name}"] = 0.5 * 0.95**index
+    for base in ("self", "cls"):
+        if any(value == f"{base}.{name}" for name, value in pairs):
+            known = site.vocabulary.by_base.get(base, Counter())
+            for index, name in enumerate(n for n in ordered(known, limit=30) if n not in have):
+                found[f"{name}={base}.{name}"] = 0.5 * 0.95**index
     return found
 
 
@@ -105,24 +125,30 @@ def _values(site: Site, name: str, keyword: str) -> dict[str, float]:
 def _positional(site: Site, node: ast.Call, name: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for call in site.vocabulary.calls.get(name, ()):
-        if call is node:
-            continue
-        for arg in call.args:
-            text = site.text(arg)
-            if len(text) < 60:
-                found[text] = 0.4
+        if call is not node:
+            texts = (site.text(arg) for arg in call.args)
+            found.update((text, 0.4) for text in texts if len(text) < 60)
     given = {site.text(arg) for arg in node.args}
-    for parameter in site.vocabulary.parameters.get(name, ()):
-        if parameter in site.local_names:
-            found[parameter] = 0.45
+    found.update((unused, 0.7) for unused in unread(site))
     for index, local in enumerate(ordered(site.local_names, limit=PARTS)):
         found.setdefault(local, (0.12 if local in given else 0.3) * 0.95**index)
+    for index, local in enumerate(nearest(site)[:PARTS]):
+        found.setdefault(local, 0.3 * 0.95**index)
     for text in ("None", "True", "False", "1", "0"):
         found.setdefault(text, 0.12)
     for text, weight in _at_hand(site).items():
-        if len(found) < 2 * PARTS:
+        if len(found) < 4 * PARTS:
             found.setdefault(text, weight)
-    return {text: found[text] for text in list(found)[: 3 * PARTS]}
+    return found
+
+
+def _by_parameter(site: Site, node: ast.Call, name: str) -> Iterator[Edit]:
+    """The name of a parameter of the function, where it is in scope and not given."""
+    given = {site.text(arg) for arg in node.args}
+    parameters = site.vocabulary.parameters.get(name, [])
+    for place, parameter in enumerate(parameters[: len(node.args) + 1]):
+        if parameter in site.local_names and parameter not in given:
+            yield from _insert(site, node, parameter, 0.75, place=place)
 
 
 def _at_hand(site: Site) -> dict[str, float]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from bridle.repair.operators.site import last_name
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -36,6 +38,8 @@ LIKELY: dict[str, dict[str, float]] = {
     "not in": {"in": 1.0, "!=": 0.5, "==": 0.25},
 }
 UNLIKELY = 0.2
+IDENTITY = {"==": 0.9, "!=": 0.85, "<": 0.5, ">": 0.5, "<=": 0.45, ">=": 0.45, "in": 0.5}
+"""What was meant where values are compared by identity that are not usually single."""
 ORDER = {"<", "<=", ">", ">="}
 
 
@@ -57,7 +61,17 @@ def comparison_operator(site: Site) -> Iterator[Edit]:
                 weight = LIKELY[symbol].get(other, UNLIKELY)
                 if _is_none(left_of) or _is_none(right):
                     weight = {"is": 1.0, "is not": 1.0}.get(other, weight * 0.6)
+                elif symbol in {"is", "is not"} and not _is_single(right):
+                    weight = IDENTITY.get(other, weight)
                 yield site.change(*place, other, "comparison", weight)
+
+
+def _is_single(node: ast.expr) -> bool:
+    """Tell what is usually compared by identity: constants, classes, sentinels."""
+    if isinstance(node, ast.Constant):
+        return node.value in (None, True, False, ...) and not isinstance(node.value, int | float)
+    name = last_name(node)
+    return isinstance(node, ast.Name) and (name.isupper() or name[:1].isupper())
 
 
 def _is_none(node: ast.expr) -> bool:

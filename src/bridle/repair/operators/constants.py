@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from bridle.repair.operators.site import ordered
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 OTHERS = 12
 LONG = 400
+LITERAL = re.compile(r"""[rRuU]?(?:"(?!"")(?:[^"\\\n]|\\.)*"|'(?!'')(?:[^'\\\n]|\\.)*')""")
 
 
 def numbers(site: Site) -> Iterator[Edit]:
@@ -26,6 +28,10 @@ def numbers(site: Site) -> Iterator[Edit]:
             continue
         text = site.text(node)
         seen = {text}
+        parent = site.source.parents.get(node)
+        if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.USub):
+            for new, weight in _near(-node.value):
+                yield site.replace(parent, new, "number", weight)
         for new, weight in _near(node.value):
             if new not in seen:
                 seen.add(new)
@@ -73,6 +79,7 @@ def strings(site: Site) -> Iterator[Edit]:
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             continue
         text = site.text(node)
+        yield from _pieces(site, node)
         if len(text) > LONG:
             continue
         seen = {text}
@@ -86,6 +93,25 @@ def strings(site: Site) -> Iterator[Edit]:
         for other in ordered(site.vocabulary.strings, but=seen, limit=2 * OTHERS):
             yield site.replace(node, other, "text", 0.22)
         yield site.replace(node, "None", "text", 0.1)
+
+
+def _pieces(site: Site, node: ast.Constant) -> Iterator[Edit]:
+    """The literals of a text that is written as several in a row."""
+    start, end = site.source.span(node)
+    found = list(LITERAL.finditer(site.source.text, start, end))
+    if len(found) < 2:
+        return
+    for piece in found:
+        try:
+            value = ast.literal_eval(piece.group())
+        except (SyntaxError, ValueError):
+            return  # not what it looks like: quotes of another kind inside
+        if not isinstance(value, str):
+            return
+        for new, weight in [*_wanted(site, value), *_cased(value)]:
+            if new != value:
+                written = _like(piece.group(), new)
+                yield site.change(piece.start(), piece.end(), written, "text", weight)
 
 
 def _is_document(site: Site, node: ast.Constant) -> bool:

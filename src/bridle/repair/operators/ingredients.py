@@ -10,7 +10,7 @@ from bridle.repair.operators.names import alike
 from bridle.repair.operators.site import LONGEST, callee, last_name, ordered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from bridle.repair.operators.site import Site
     from bridle.repair.source import Edit
@@ -99,9 +99,22 @@ def _arguments(site: Site, node: ast.Call, index: int, arg: ast.expr) -> dict[st
     parameters = site.vocabulary.parameters.get(name, [])
     if index < len(parameters) and parameters[index] in site.local_names:
         found[parameters[index]] = 0.6
+    if isinstance(arg, ast.Constant) and arg.value is None:
+        for text in _members(site, found):
+            found.setdefault(text, 0.25)
     found.update(_if_blank(site, arg, found))
     own = site.text(arg)
     return {text: weight for text, weight in found.items() if text != own}
+
+
+def _members(site: Site, given: Iterable[str]) -> list[str]:
+    """Other members of what calls of the same function are given: `Kind.b` beside `Kind.a`."""
+    bases = {base for text in given for base, dot, _ in [text.partition(".")] if dot}
+    return [
+        f"{base}.{member}"
+        for base in sorted(bases)
+        for member in ordered(site.vocabulary.by_base.get(base, Counter()), limit=2 * POOL)
+    ]
 
 
 def _if_blank(site: Site, value: ast.expr, known: dict[str, float]) -> dict[str, float]:

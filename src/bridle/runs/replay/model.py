@@ -40,6 +40,8 @@ class TapeModel:
         nearest = self.tape.events[place:] if begins else reversed(self.tape.events[:place])
         for event in nearest:
             if isinstance(event, ev.MessageStarted) and event.request is not None:
+                if event.request.unpriced is True:
+                    return None
                 return event.request.price or self.started.price
         return self.started.price
 

@@ -65,11 +65,11 @@ def history(db: sqlite3.Connection, thread_id: str, passing: Sequence[str]) -> l
         "order by seq desc limit 1 offset 1",
         (thread_id,),
     ).fetchone()
-    marks = ", ".join("?" * len(passing))
+    # compared one by one: `not in` looks every row up in a table of its own
+    other = " and ".join(["type <> ?"] * len(passing)) or "true"
     rows = db.execute(
-        f"select body from events where thread_id = ? and (type not in ({marks}) or seq > ?) "
-        "order by seq",
-        (thread_id, *passing, before[0] if before else 0),
+        f"select body from events where thread_id = ? and (seq > ? or {other}) order by seq",
+        (thread_id, before[0] if before else 0, *passing),
     )
     with collector_paused():
         return [decode_event(body) for (body,) in rows]

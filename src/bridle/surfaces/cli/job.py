@@ -20,7 +20,14 @@ from bridle.surfaces.cli.render import refusal_json, result_json
 from bridle.surfaces.cli.signals import Signals
 from bridle.surfaces.cli.stepping import OneStep
 from bridle.types.base import Fixed
-from bridle.types.events import AnyEvent, ModelFellBack, Noted, ToolReturned, encode_event
+from bridle.types.events import (
+    AnyEvent,
+    DisplayStateChanged,
+    ModelFellBack,
+    Noted,
+    ToolReturned,
+    encode_event,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -156,7 +163,7 @@ async def _begin(session: Session, job: Job, coding: Coding) -> str:
     if job.mode is not None:
         await session.modes.switch(job.mode)
     if job.task is not None:
-        run = session.start(job.task)
+        run = session.start(job.task, model=coding.model)
         talk(f"run {run.id}")
         for text in coding.said if job.format == "text" else ():
             talk(text)
@@ -167,6 +174,12 @@ async def _begin(session: Session, job: Job, coding: Coding) -> str:
     open_run = await session.open_run()
     if open_run is None:
         raise ConfigError("The thread has no open run. Send something: bridle run --continue TASK")
+    begun = (await session.summary(open_run)).model
+    if coding.model is not None and begun is not None and coding.model != begun:
+        raise UserError(
+            f"The open run goes on with {begun}, which it began with. Leave the model out, or send "
+            "something: bridle run --continue TASK"
+        )
     talk(f"run {open_run}")
     await session.resume()
     return open_run
@@ -199,8 +212,8 @@ class _Stream:
         self._open = True
 
     def __call__(self, event: AnyEvent) -> None:
-        if not self._open:
-            return
+        if not self._open or isinstance(event, DisplayStateChanged):
+            return  # who reads a stream has no session to look at
         try:
             sys.stdout.buffer.write(encode_event(event) + b"\n")
             sys.stdout.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -99,7 +100,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code; every failure is one line on stderr."""
     sys.excepthook = _crashed
     try:
-        _check_text(arguments)
+        _check_place(arguments)
         code = bridle.main(list(arguments), standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -117,8 +118,12 @@ def run(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _check_text(arguments: Sequence[str]) -> None:
-    """What is said to a model, recorded or printed is text; bytes of another kind are refused."""
+def _check_place(arguments: Sequence[str]) -> None:
+    """What is said to a model, recorded or printed is text, and there is a directory to be in."""
+    try:
+        os.getcwd()  # noqa: PTH109 - nothing else of pathlib is needed here
+    except FileNotFoundError as error:
+        raise UserError("The current directory does not exist any more.") from error
     for argument in arguments:
         try:
             argument.encode()

@@ -18,7 +18,7 @@ def ask_user_tool() -> Tool:
     async def ask_user(
         question: str,
         ctx: ToolContext[Any],
-        options: list[QuestionOption] | None = None,
+        options: list[QuestionOption | str] | None = None,
         selection_mode: Literal["single_select", "multi_select"] | None = None,
     ) -> Suspended:
         """Ask the user a question and wait for the answer; give options to choose from if any."""
@@ -26,7 +26,8 @@ def ask_user_tool() -> Tool:
             raise ToolError("The question is empty.")
         if selection_mode is not None and not options:
             raise ToolError("selection_mode needs options to select from.")
-        labels = [option.label for option in options or ()]
+        choices = [QuestionOption(label=o) if isinstance(o, str) else o for o in options or ()]
+        labels = [choice.label for choice in choices]
         if len(set(labels)) != len(labels):
             raise ToolError("Two options have the same label.")
         return Suspended(
@@ -35,8 +36,7 @@ def ask_user_tool() -> Tool:
             payload={
                 "question": question,
                 "options": [
-                    {"label": option.label, "description": option.description}
-                    for option in options or ()
+                    {"label": choice.label, "description": choice.description} for choice in choices
                 ],
                 "selection_mode": (selection_mode or "single_select") if options else None,
             },

@@ -42,7 +42,7 @@ WORKSPACE_NAMES = (
 )
 """Offered where there is a workspace."""
 
-NAMED_NAMES = (
+QUIET_NAMES = (
     "notify",
     "sleep",
     "get_setting",
@@ -52,9 +52,11 @@ NAMED_NAMES = (
     "request_permission",
     "create_plan",
     "update_plan_step",
-    "web_fetch",
-    "web_search",
 )
+"""Offered when they are named, and run for a model that calls them all the same: they reach nothing
+but the session."""
+
+NAMED_NAMES = (*QUIET_NAMES, "web_fetch", "web_search")
 NAMED_WORKSPACE_NAMES = (
     "git_diff",
     "git_log",

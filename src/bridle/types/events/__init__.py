@@ -12,6 +12,7 @@ from bridle.types.events.host import (
     WorkspaceStatusChanged,
 )
 from bridle.types.events.live import (
+    DisplayStateChanged,
     MessageDelta,
     ShellOutput,
     SubagentTextDelta,
@@ -146,6 +147,7 @@ AnyLiveEvent = (
     | ToolInputEnded
     | ToolProgress
     | ShellOutput
+    | DisplayStateChanged
 )
 AnyEvent = DurableEvent | AnyLiveEvent
 
@@ -176,6 +178,7 @@ __all__ = [
     "CheckStarted",
     "CheckpointTaken",
     "ConversationRewound",
+    "DisplayStateChanged",
     "DurableEvent",
     "ErrorRaised",
     "Event",

@@ -13,7 +13,7 @@ import msgspec
 Origin = Literal["external", "input", "derived"]
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", gc=False):
     """Something that happened and is in the log. The store stamps seq, id, at and thread_id."""
 
     origin: ClassVar[Origin] = "derived"
@@ -34,7 +34,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
         return str(self.__struct_config__.tag)
 
 
-class LiveEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+class LiveEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", gc=False):
     """Something that is shown while it happens and not stored."""
 
     thread_id: str

@@ -52,3 +52,7 @@ class ShellOutput(LiveEvent, frozen=True, kw_only=True, tag="shell_output"):
     call_id: str
     stream: str
     text: str
+
+
+class DisplayStateChanged(LiveEvent, frozen=True, kw_only=True, tag="display_state_changed"):
+    """There is something else to show: `session.display` has it. Only a session tells this."""

@@ -10,12 +10,13 @@ from bridle.types.messages import Message, Role
 from bridle.types.usage import Usage
 
 
-class Recipe(msgspec.Struct, frozen=True, kw_only=True):
+class Recipe(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How a model request was made: enough to build the same bytes again, without storing them.
 
     The request is the blob `head`, then the thread's messages up to `messages`, with `prefix` the
-    hash over their ids. `price` is set when it is not the one that the run began with, and
-    `tool_calls` where the tools were told in the prompt, in that format.
+    hash over their ids. `price` is set when it is not the one that the run began with, `unpriced`
+    when none is known though one was then, and `tool_calls` where the tools were told in the
+    prompt, in that format.
     """
 
     model: str
@@ -24,6 +25,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     prefix: str
     max_output_tokens: int | None = None
     price: Price | None = None
+    unpriced: bool | msgspec.UnsetType = msgspec.UNSET
     tool_calls: str | msgspec.UnsetType = msgspec.UNSET
 
 

@@ -10,7 +10,7 @@ import importlib.util
 import os
 import sys
 import warnings
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -62,6 +62,64 @@ class Functions:
                 hits += 1
         if not hits:
             raise Unpatchable("the function is not loaded")
+
+    def put(self, edit: dict[str, Any]) -> None:
+        """Give a default, a constant of a module or one of a class another value."""
+        code = compile(edit["expression"], edit["path"], "eval", dont_inherit=True)
+        if edit["value"] == "default":
+            live = self._by_file.get(edit["path"], {}).get((edit["name"], edit["line"]), [])
+            for function in live:
+                put_default(function, edit["index"], eval(code, function.__globals__))
+            if not live:
+                raise Unpatchable("the function is not loaded")
+            return
+        homes = [m for m in modules() if getattr(m, "__file__", None) == edit["path"]]
+        for home in homes:
+            value = eval(code, home.__dict__)
+            if edit["value"] == "global":
+                put_global(home, edit["name"], value)
+            else:
+                put_attribute(home.__dict__.get(edit["owner"]), edit["name"], value)
+        if not homes:
+            raise Unpatchable("the module is not loaded")
+
+
+def modules() -> list[ModuleType]:
+    """What is imported; some put other things among the modules."""
+    found: list[object] = list(sys.modules.values())
+    return [module for module in found if isinstance(module, ModuleType)]
+
+
+def put_default(function: FunctionType, index: int | str, value: object) -> None:
+    """Replace one default argument, by its number or by its keyword."""
+    if isinstance(index, str):
+        known = function.__kwdefaults__
+        if not known or index not in known:
+            raise Unpatchable("the function has no such default")
+        known[index] = value
+        return
+    defaults = list(function.__defaults__ or ())
+    if index >= len(defaults):
+        raise Unpatchable("the function has no such default")
+    defaults[index] = value
+    function.__defaults__ = tuple(defaults)
+
+
+def put_global(home: ModuleType, name: str, value: object) -> None:
+    """Replace a constant in its module and in those that imported it by name."""
+    if name not in home.__dict__:
+        raise Unpatchable("the name is not there")
+    old = home.__dict__[name]
+    for module in modules():
+        if module.__dict__.get(name, modules) is old:
+            module.__dict__[name] = value
+
+
+def put_attribute(owner: object, name: str, value: object) -> None:
+    """Replace an attribute of a plain class."""
+    if type(owner) is not type or name not in vars(owner):
+        raise Unpatchable("not a plain class")
+    setattr(owner, name, value)
 
 
 def flags_of(future: list[str]) -> int:

@@ -131,6 +131,8 @@ class Server:
     def _fork(self, order: dict[str, Any]) -> None:
         if self._functions is not None:
             for edit in order["edits"]:
+                if "value" in edit:
+                    continue
                 place = {name: edit[name] for name in ("line", "old", "future")}
                 self._functions.prepare(edit["path"], **place)
         receive, send = os.pipe()
@@ -197,6 +199,9 @@ class Server:
         try:
             for edit in order["edits"]:
                 assert self._functions is not None
+                if "value" in edit:
+                    self._functions.put(edit)
+                    continue
                 self._functions.patch(
                     edit["path"],
                     line=edit["line"],

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 TOOL_ID = 4
 EXCLUDED_PARTS = ("/site-packages/", "/dist-packages/", "/.venv/", "/venv/", "/.tox/", "/.nox/")
+IDLE_CALLS = 40
+IDLE_LINES = 2000
+"""A function that has shown nothing new for so long is left alone until the next test."""
 
 
 class Tracer:
@@ -20,6 +23,7 @@ class Tracer:
         self._root = root.rstrip("/") + "/"
         self._wanted: dict[str, bool] = {}
         self._lines: set[tuple[str, int]] = set()
+        self._idle: dict[CodeType, int] = {}
         self._monitoring: Any = getattr(sys, "monitoring", None)
 
     def start(self) -> None:
@@ -41,6 +45,7 @@ class Tracer:
     def take(self) -> dict[str, list[int]]:
         """Hand over the lines seen since the last call, by file relative to the root."""
         lines, self._lines = self._lines, set()
+        self._idle.clear()
         if self._monitoring is not None:
             self._monitoring.restart_events()
         found: dict[str, list[int]] = {}
@@ -60,10 +65,25 @@ class Tracer:
         name = frame.f_code.co_filename
         if event != "call" or not self._is_wanted(name):
             return None
+        code = frame.f_code
+        idle = self._idle.get(code, 0)
+        if idle > IDLE_CALLS:
+            return None
+        self._idle[code] = idle + 1
+        lines = self._lines
+        known = 0
 
         def local(frame: FrameType, event: str, _arg: object) -> Any:
+            nonlocal known
             if event == "line":
-                self._lines.add((name, frame.f_lineno))
+                place = (name, frame.f_lineno)
+                if place not in lines:
+                    lines.add(place)
+                    self._idle[code] = known = 0
+                else:
+                    known += 1
+                    if known > IDLE_LINES:
+                        frame.f_trace_lines = False
             return local
 
         return local

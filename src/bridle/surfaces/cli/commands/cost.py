@@ -10,7 +10,7 @@ import msgspec
 
 from bridle.app.looking import families
 from bridle.app.records import find_run, open_records
-from bridle.runs.cost import Costs, costs
+from bridle.runs.cost import Costs, costs, unsure
 from bridle.surfaces.cli.options import json_option, store_option
 from bridle.surfaces.cli.output import json_line, table
 
@@ -45,13 +45,7 @@ def command(run: str | None, limit: int, as_json: bool, store: str | None) -> No
 def _numbers(spent: Total | Spent) -> tuple[str, ...]:
     usage = spent.usage
     counted = (spent.requests, usage.input_tokens, usage.cached_tokens, usage.output_tokens)
-    marks = [
-        f"{count} {what}"
-        for count, what in ((spent.estimated, "estimated"), (spent.unpriced, "of unknown price"))
-        if count
-    ]
-    told = f" ({', '.join(marks)})" if marks else ""
-    return (*map(str, counted), f"{spent.cost_usd:.4f}{told}")
+    return (*map(str, counted), f"{spent.cost_usd:.4f}{unsure(spent)}")
 
 
 async def _costs(url: str | None, name: str | None, limit: int) -> Costs:

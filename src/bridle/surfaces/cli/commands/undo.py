@@ -16,6 +16,8 @@ from bridle.surfaces.cli.output import json_line, talk
 if TYPE_CHECKING:
     from bridle.app.undo import Undone
 
+NOT_HELD = "it is ignored by git, a nested repository, or over 64 MiB"
+
 
 @click.command(epilog="Example: bridle undo last")
 @click.argument("run", default="last")
@@ -38,7 +40,7 @@ def command(run: str, redo: bool, as_json: bool, store: str | None) -> int:
     for text in (*undone.kept, *undone.uncovered):
         talk(f"left alone: {text}")
     for path in undone.ignored:
-        talk(f"not covered: {path} changed since the run began, and is ignored by git")
+        talk(f"not covered: {path} changed since the run began; {NOT_HELD}")
     verb = "Redid" if redo else "Undid"
     talk(f"{verb} {', '.join(undone.runs) or undone.run_id}.")
     return exits.NOT_DONE if undone.kept or undone.uncovered else exits.OK
