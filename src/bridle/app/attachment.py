@@ -9,6 +9,7 @@ import anyio
 import msgspec
 
 from bridle.app.display import DisplaySnapshot, DisplayState, restored
+from bridle.app.scope import Waiters
 from bridle.app.view import SessionView
 from bridle.errors import ConfigError, HeadMoved, LeaseLost, ThreadInUse
 from bridle.types.base import Fixed
@@ -46,6 +47,7 @@ class Engine(Fixed, frozen=True, kw_only=True):
     blueprint: Blueprint
     workspaces: Workspaces
     locks: ThreadLocks
+    waiters: Waiters = msgspec.field(default_factory=Waiters)
 
 
 class Attachment:
