@@ -46,7 +46,7 @@ class Runs:
 
     def start(self, run: Run) -> None:
         """Let a run begin by itself, before whatever the session does next."""
-        starting, tasks = self._attachment.starting, self._engine.tasks
+        starting, tasks = self._attachment.inbox.starting, self._engine.tasks
 
         async def begin() -> None:
             await run.try_begin()
@@ -59,7 +59,7 @@ class Runs:
     async def wait(self, run_id: str) -> RunResult[Any]:
         """Wait until a run has ended or rests, and return its result."""
         with self._engine.waiters:
-            await self._attachment.started()
+            await self._attachment.inbox.started()
             place = await self._journal.store.run(run_id)
             if place is not None and place.row.thread_id != self.thread_id:
                 return await Runs(self._attachment, place.row.thread_id).wait(run_id)
@@ -122,7 +122,7 @@ class Runs:
 
     async def open_run(self) -> str | None:
         """The id of the run that is going on, parked or waiting to begin."""
-        await self._attachment.started()
+        await self._attachment.inbox.started()
         state = await self._journal.fold(self.thread_id)
         if state.run is not None:
             return state.run.run_id
@@ -166,17 +166,19 @@ class Runs:
 
     async def admit(self, op: Send) -> None:
         """Admit a run, once, unless another process works on the thread."""
-        await self._attachment.admit_alone(op, self.thread_id, f"{op.run_id}.send")
+        await self._attachment.inbox.admit_alone(op, self.thread_id, f"{op.run_id}.send")
 
     async def interrupt(self, run_id: str) -> None:
         """End one run."""
-        await self._attachment.admit(Interrupt(run_id=run_id), self.thread_id)
+        await self._attachment.inbox.admit(Interrupt(run_id=run_id), self.thread_id)
 
     async def interrupt_open(self, *, clear: bool) -> str | None:
         """End the open run, if there is one; returns its id."""
         run_id = await self.open_run()
         if run_id is not None:
-            await self._attachment.admit(Interrupt(run_id=run_id, clear=clear), self.thread_id)
+            await self._attachment.inbox.admit(
+                Interrupt(run_id=run_id, clear=clear), self.thread_id
+            )
         return run_id
 
     async def ended(self, run_id: str) -> None:
@@ -204,7 +206,7 @@ class Runs:
             unsubscribe()
 
     async def _drained_elsewhere(self) -> bool:
-        return await self._attachment.held_elsewhere(self.thread_id) is not None
+        return await self._attachment.inbox.held_elsewhere(self.thread_id) is not None
 
     async def pending(self) -> list[PendingRow]:
         """What waits for an answer in the thread and below it."""

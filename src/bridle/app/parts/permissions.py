@@ -69,11 +69,11 @@ class SessionPermissions:
     async def grant_category(self, category: str) -> None:
         """Allow a category for the rest of the session."""
         category_named(category)
-        await self._attachment.settle(Grant(scope="category", matches=category))
+        await self._attachment.inbox.settle(Grant(scope="category", matches=category))
 
     async def grant_tool(self, tool: str) -> None:
         """Allow a tool for the rest of the session."""
-        await self._attachment.settle(Grant(scope="tool", matches=tool))
+        await self._attachment.inbox.settle(Grant(scope="tool", matches=tool))
 
     def category_of(self, tool: str) -> str | None:
         """The category of a tool, None when there is no such tool."""
