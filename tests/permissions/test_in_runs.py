@@ -15,13 +15,13 @@ from bridle.permissions.calls import parse_call
 from bridle.permissions.compile import from_execution_policy
 from bridle.permissions.evaluate import evaluate
 from bridle.permissions.explain import flip
-from bridle.runs.replay.driver import replay_thread
 from bridle.testing import ScriptedModel, calls, says
 from bridle.types import events as ev
 from bridle.types.permissions import Permission, Policy
 from bridle.types.threads import Owner
 from permissions.support import policy, rule
 from support.cli import Bridle
+from support.replaying import check_replays
 
 
 @tool(category="other", hosts=lambda args: (str(args["host"]),), cost=0.25)
@@ -43,9 +43,7 @@ async def opened(root: Path, *items: Any, rules: Any = None, **more: Any) -> Any
     ) as harness:
         session = await harness.session()
         yield harness, session
-        for thread in await harness.store.threads(hidden=True):
-            replayed = await replay_thread(harness.store, thread.id)
-            assert replayed.equal, replayed.divergence
+        await check_replays(harness)
 
 
 def scopes(card: dict[str, Any]) -> dict[str, str]:
