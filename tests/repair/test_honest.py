@@ -114,3 +114,30 @@ async def test_a_default_and_a_constant_are_tried_in_place(tmp_path):
         report = await repair(root)
         assert report.status == "fixed", report.message
         assert patched(root, report)
+
+
+async def test_tests_are_not_edited_whatever_their_file_is_called(tmp_path):
+    check = "import mod\n\nWANTED = {{'a': object}}\n\n\n"
+    check += "def check_f():\n    assert mod.f(1) == {wanted}\n"
+    for wanted, status in (("WANTED", "not_fixed"), ("3", "fixed")):
+        root = write(
+            tmp_path / status,
+            mod="def f(a):\n    return a + 1\n",
+            check_mod=check.format(wanted=wanted),
+        )
+        options = "[pytest]\npython_files = check_*.py\npython_functions = check_*\n"
+        (root / "pytest.ini").write_text(options)
+        report = await repair(root, seconds=8 if status == "not_fixed" else 40)
+        assert report.status == status, report.diff
+        assert {part.path for part in report.patch} <= {"mod.py"}
+
+
+async def test_code_with_doctests_is_code(tmp_path):
+    root = write(
+        tmp_path / "p",
+        mod='def f(a):\n    """One more.\n\n    >>> f(1)\n    2\n    """\n    return a + 2\n',
+    )
+    (root / "pytest.ini").write_text("[pytest]\naddopts = --doctest-modules\n")
+    report = await repair(root)
+    assert report.status == "fixed", report.message
+    assert report.patch[0].path == "mod.py"

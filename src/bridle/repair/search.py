@@ -164,18 +164,20 @@ class Search:
         return found
 
     def _candidates(self, root: Path, found: Found) -> list[Candidate]:
-        assert found.baseline is not None
+        baseline = found.baseline
+        assert baseline is not None
+        own = [path for path in source_files(root) if not baseline.holds_tests(path)]
         sources: dict[str, Source] = {}
-        for path, text in read_sources(root, source_files(root)).items():
+        for path, text in read_sources(root, own).items():
             try:
                 sources[path] = Source(path, text)
             except (SyntaxError, ValueError):
                 continue
-        found.suspects = rank_statements(sources, found.baseline)
+        found.suspects = rank_statements(sources, baseline)
         queue = candidates(
             found.suspects,
-            hints=read_hints(root, found.baseline),
-            import_lines=found.baseline.import_lines,
+            hints=read_hints(root, baseline),
+            import_lines=baseline.import_lines,
             limit=MOST_CANDIDATES,
         )
         found.candidates += len(queue)
