@@ -69,7 +69,7 @@ def test_every_format(bridle: Bridle) -> None:
     assert set(whole["usage"]) == {
         "input_tokens", "output_tokens", "cached_tokens", "total_tokens",
     }  # fmt: skip
-    assert whole["files_changed"] == ["out.txt"], "made.txt is as it was"
+    assert whole["files_changed"] == [], "both are as they were"
 
     lines = bridle("run", "go", "--yolo", *MODEL, "--output-format", "stream-json").lines
     assert lines[-1]["type"] == "result"

@@ -32,9 +32,14 @@ async def list_models(use_counts: dict[str, int]) -> list[ModelRow]:
     )
 
 
+def check_provider(provider: str) -> None:
+    """Raise `ConfigError` with the nearest name when there is no such provider."""
+    model_registry(os.environ).endpoints.facts(provider)
+
+
 def store_key(provider: str, key: str) -> str:
     """Keep a key for a provider without trying it; returns where it went."""
-    model_registry(os.environ).endpoints.facts(provider)
+    check_provider(provider)
     return str(Keys(config_directory() / "keys").store(provider, check_key(key)))
 
 

@@ -33,11 +33,16 @@ def command(provider: str, model: str | None, no_try: bool, forget: bool, as_jso
         key = sys.stdin.read().strip()
     if no_try:
         talk(f"Stored the key for {provider} in the {store_key(provider, key)}.")
+        if as_json:
+            json_line([{"provider": provider, "ok": None, "message": "not tried"}])
         return exits.OK
     done = anyio.run(connect_provider, provider, key, model)
     talk(f"Stored the key for {provider} in the {done.place}.")
     if done.shadowed_by is not None:
-        talk(f"{done.shadowed_by} is set and wins over the stored key; it was not tried.")
+        told = f"{done.shadowed_by} is set and wins over the stored key; it was not tried."
+        if as_json:
+            json_line([{"provider": provider, "ok": None, "message": told}])
+        talk(told)
         return exits.OK
     tried = done.tried
     assert tried is not None
