@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Prompt = Callable[[str, str | None], Awaitable[str]]
 """Asks for a line; an empty one is the default, where there is one."""
 
+SHOWN_LINES = 60
 HELP = "y yes · n no · a always · e edit · w why · q leave it for later"
 
 
@@ -73,6 +74,9 @@ async def answer_all(
             except UserError as error:
                 talk(f"{error}")
                 continue
+            except click.Abort:  # the end of the input
+                talk("")
+                return False
             break
     return True
 
@@ -151,16 +155,25 @@ async def _plan(session: Answering, pending: Pending, ask: Prompt) -> bool:
 
 
 def show_card(pending: Pending) -> None:
-    """Show what a call would do."""
+    """Show what a call would do, and what "always" would allow."""
     card = pending.card
     talk(f"\n{card.get('title', pending.tool)}")
-    for name in ("command", "files", "hosts", "reversible"):
-        value = card.get(name)
-        if value not in (None, [], "") and not (name == "command" and pending.tool == "bash"):
-            shown = ", ".join(value) if isinstance(value, list) else value
-            talk(f"  {name}: {shown}")
-    if pending.tool != "bash":
-        talk(f"  {msgspec.json.encode(pending.args).decode()[:600]}")
+    shown = card.get("command") or card.get("diff")
+    talk(_indented(shown or msgspec.json.encode(pending.args).decode()))
+    for name in ("files", "hosts"):
+        if card.get(name):
+            talk(f"  {name}: {', '.join(card[name])}")
+    if card.get("undo"):
+        talk(f"  undo: {card['undo']}")
+    always = [one["matches"] for one in card.get("always", ()) if one["scope"] == "category"]
+    if always:
+        talk(f"  always: {', '.join(always)}")
+
+
+def _indented(text: str) -> str:
+    lines = text.splitlines()
+    more = [f"… and {len(lines) - SHOWN_LINES} more lines"] if len(lines) > SHOWN_LINES else []
+    return "\n".join(f"    {line}" for line in (*lines[:SHOWN_LINES], *more))
 
 
 async def _prompt(text: str, default: str | None = None) -> str:
