@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import functools
 import json
 import os
 import re
@@ -34,8 +35,9 @@ from bridle.repair.workspace import copy_project
 
 HERE = Path(__file__).parent
 CONFIG = json.loads(
-    Path(os.environ.get("REPAIR_PACKAGES", HERE / "repair_packages.json")).read_text()
+    Path(os.environ.get("REPAIR_PACKAGES") or HERE / "repair_packages.json").read_text()
 )
+"""`REPAIR_PACKAGES` names another list, for the development of the engine on other code."""
 
 
 def fetch(package: dict, work: Path) -> Path:
@@ -72,6 +74,12 @@ def suite(python: str, root: Path, *, timeout: float, first: bool = False) -> tu
         return False, 0
     passed = re.search(r"(\d+) passed", done.stdout)
     return done.returncode == 0, int(passed.group(1)) if passed else 0
+
+
+@functools.cache
+def as_shipped(python: str, place: Path) -> int:
+    """How many tests of the package pass as it was published."""
+    return suite(python, place, timeout=300)[1]
 
 
 def killed_mutants(package: dict, place: Path, args: argparse.Namespace) -> list[dict]:
@@ -123,7 +131,7 @@ def attempt(package: dict, place: Path, mutant: dict, args: argparse.Namespace) 
     seconds, cpu = time.monotonic() - began, cpu_seconds() - spent
     status, same = report.status, False
     if status == "fixed":
-        _, expected = suite(args.tools, place, timeout=300)
+        expected = as_shipped(args.tools, place)
         for part in report.patch:
             target = root / part.path
             text = target.read_text(encoding="utf-8")

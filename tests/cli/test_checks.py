@@ -7,15 +7,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import anyio
 import pytest
 
-from bridle.app.records import open_records
 from bridle.checks.discover import discover, why_none
-from bridle.journal.bus import Bus
-from bridle.journal.recorder import Journal
-from bridle.types.ops import Interrupt
 from support.cli import Bridle
+from support.elsewhere import end_from_elsewhere
 
 SPEC = "version: 1\nname: x\nexecution_policy: {sandbox: none, approval_profile: auto-edit}\n"
 GO = ("run", "go", "--model", "scripted/script.yaml", "--output-format", "json")
@@ -228,14 +224,7 @@ def test_a_run_is_ended_from_elsewhere_during_checks(ready: Callable[..., Bridle
     bridle = slow(ready)
     process = bridle.start(*GO)
     wait_until((bridle.cwd / "started").exists)
-    (row,) = bridle("runs", "--json").json
-
-    async def end() -> None:
-        async with open_records(f"sqlite:///{bridle.home / 'b' / 'bridle.db'}") as store:
-            journal = Journal(store=store, bus=Bus())
-            await journal.admit(row["thread_id"], Interrupt(run_id=row["run_id"]), input_id="x")
-
-    anyio.run(end)
+    end_from_elsewhere(bridle)
     process.communicate(timeout=40)
     assert process.returncode == 3
     assert bridle("replay", "last").code == 0

@@ -174,7 +174,7 @@ def test_an_approval_can_be_left_for_later(
     leave(ours, process)
     shown += rest_of(ours)
     assert process.wait(30) == code
-    for part in ("touch x.txt", "always: every call of a tool that may execute", told):
+    for part in ("touch x.txt", "always: ", told):
         assert part in shown.decode(), part
     assert not (bridle.cwd / "x.txt").exists()
     assert [row["status"] for row in bridle("runs", "--json").json] == ["awaiting"]

@@ -226,7 +226,7 @@ async def test_changed_arguments_are_validated_where_they_are_run_too(opened: An
     """An answer may come from a process that does not know the tool."""
     _, session, result, pending = await asked(opened)
     op = Approve(id=pending.id, args={"name": 3, "force": True})
-    await session._attachment.admit(op)
+    await session._attachment.inbox.admit(op)
     result = await session.wait(result.run_id)
     (end,) = [e for e in await session.run_events(result.run_id) if e.type == "tool_end"]
     assert (end.is_error, end.kind) == (True, "invalid_arguments")

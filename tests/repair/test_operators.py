@@ -102,6 +102,37 @@ BUGS = {
         "    def b(self):\n        return 2\n\n\ndef f():\n    return P().a + P().b\n",
         "assert f() == 3",
     ),
+    "lost argument": (
+        "def g(key, table, spare):\n    return table[key] + spare\n\n\n"
+        "def f(key, table, spare):\n    return g(key, table, None)\n",
+        "assert f('a', {'a': 1}, 2) == 3",
+    ),
+    "lost call": (
+        "class P:\n    def _width_of(self, rows):\n        return max(map(len, rows)) + 3\n\n"
+        "    def get(self, rows):\n        width = None\n        return 'x' * width\n\n\n"
+        "def f(rows):\n    return P().get(rows)\n",
+        "assert f(['a', 'bb']) == 'xxxxx'",
+    ),
+    "keyword like its neighbours": (
+        "def f(first, second, third):\n    return dict(first=first, second=second)\n",
+        "assert f(1, 2, 3) == {'first': 1, 'second': 2, 'third': 3}",
+    ),
+    "operator after a text": (
+        "def f(a):\n    return '<%s>' & a\n",
+        "assert f('b') == '<b>'",
+    ),
+    "text in two literals": (
+        "def f():\n    return ('one '\n            'TWO')\n",
+        "assert f() == 'one two'",
+    ),
+    "default of a keyword": (
+        "def f(a, *, twice=True):\n    return a * 2 if twice else a\n",
+        "assert f(1) == 1\n    assert f(1, twice=True) == 2",
+    ),
+    "condition of a raise": (
+        "def f(a):\n    if len(a) is not 3:\n        raise ValueError('too long')\n    return a\n",
+        "assert f('ab') == 'ab'\n    self.assertRaises(ValueError, f, 'abcd')",
+    ),
     "module constant": (
         "LIMIT = 9\n\n\ndef f(a):\n    return a >= LIMIT\n",
         "assert f(10)\n    assert not f(9)",

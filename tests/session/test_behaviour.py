@@ -588,6 +588,48 @@ async def test_what_follows_a_start_comes_after_it(opened, model):
         assert (await session.send("d")).text in ("2", "3")  # the model may have been asked
 
 
+async def test_a_run_that_waits_to_begin_rests_with_what_is_asked_before_it(opened, model):
+    model.plays(calls("ask_user", question="?"), says("one"), says("two"))
+    async with opened() as harness:
+        session = await harness.session()
+        asked = await session.send("a")
+        behind = await session.follow_up("b")
+        result = await session.wait(behind)
+        assert (result.run_id, result.thread_id) == (behind, session.thread_id)
+        assert (result.reason, result.pending) == ("awaiting", asked.pending)
+        with pytest.raises(UserError, match="no run run_other"):
+            await session.wait("run_other")
+        await session.answer(asked.pending[0].id, "yes")
+        assert (await session.wait(behind)).text == "two"
+        with pytest.raises(UserError, match="nothing to send"):
+            await session.send("  ")
+
+
+async def test_a_follow_up_to_another_s_run_is_waited_for(opened, model, tmp_path):
+    begun, go_on = anyio.Event(), anyio.Event()
+
+    @tool(category="read", read_only=True)
+    async def wait_here() -> str:
+        """Wait until the test goes on."""
+        begun.set()
+        await go_on.wait()
+        return ""
+
+    model.plays(calls("wait_here"), says("one"), says("two"))
+    options = {
+        "agent": Agent("x", tools=[wait_here]),
+        "store": f"sqlite:////{tmp_path}/shared.db",
+    }
+    async with opened(**options) as one, opened(**options) as other:
+        mine, theirs = await one.session("r"), await other.session("r")
+        mine.start("go")
+        with anyio.fail_after(30):
+            await begun.wait()
+            behind = await theirs.follow_up("and then")
+            go_on.set()
+            assert (await theirs.wait(behind)).text == "two"
+
+
 async def test_a_run_is_waited_for_where_it_was_started(opened, model):
     model.plays(says("first"), says("second"))
     async with opened() as harness:

@@ -86,6 +86,8 @@ class Evaluator:
 
     def _judged(self, outcome: Outcome) -> Result:
         failed = outcome.failed
+        if any(t in outcome.runs and outcome.runs[t].outcome == "skipped" for t in self.targets):
+            return "fails"  # silenced, not repaired
         if outcome.complete and not failed:
             return "passes"
         for test in failed:

@@ -160,8 +160,10 @@ def unfixed(report: RepairReport) -> str:
     """The closing words when there is no repair."""
     if report.status != "not_fixed":
         return report.message
-    lines = [report.message, "", "The most suspicious lines:"]
-    lines += [f"- {s.path}:{s.line}  {s.text}" for s in report.suspicious]
+    lines = [report.message]
+    if report.suspicious:
+        lines += ["", "The most suspicious lines:"]
+        lines += [f"- {s.path}:{s.line}  {s.text}" for s in report.suspicious]
     lines += ["", "No file was changed."]
     return "\n".join(lines)
 

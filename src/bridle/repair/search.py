@@ -13,11 +13,12 @@ import anyio
 from bridle.repair.evaluate import Evaluator, smallest
 from bridle.repair.hints import read_hints
 from bridle.repair.localise import Suspect, rank_statements
+from bridle.repair.obstacles import obstacle
 from bridle.repair.probe import ProbeFailed, Setup, open_probe
 from bridle.repair.rank import Candidate, candidates, parses
 from bridle.repair.report import OnProgress, Phase, Progress
 from bridle.repair.source import Source
-from bridle.repair.tests_runner import Baseline, measure, open_suite, run_all, trace
+from bridle.repair.tests_runner import Baseline, Outcome, measure, open_suite, run_all, trace
 from bridle.repair.workspace import (
     copy_project,
     read_sources,
@@ -77,6 +78,7 @@ class Found:
     suspects: list[Suspect] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     kinds: list[str] = field(default_factory=list)
+    obstacle: str = ""
     passed: int = 0
     tried: int = 0
     candidates: int = 0
@@ -137,6 +139,9 @@ class Search:
             baseline = found.baseline = await measure(probe, setup)
             if not baseline.failing and not baseline.errors:
                 return found
+            found.obstacle = await anyio.to_thread.run_sync(obstacle, root, baseline)
+            if found.obstacle:
+                return found
             self.clock.tell("trace", f"{len(baseline.failing)} tests fail; tracing")
             share = TRACE_SHARE if depth == 1 else TRACE_SHARE / 2
             seconds = max(1.0, share * self.clock.budget)
@@ -159,18 +164,20 @@ class Search:
         return found
 
     def _candidates(self, root: Path, found: Found) -> list[Candidate]:
-        assert found.baseline is not None
+        baseline = found.baseline
+        assert baseline is not None
+        own = [path for path in source_files(root) if not baseline.holds_tests(path)]
         sources: dict[str, Source] = {}
-        for path, text in read_sources(root, source_files(root)).items():
+        for path, text in read_sources(root, own).items():
             try:
                 sources[path] = Source(path, text)
             except (SyntaxError, ValueError):
                 continue
-        found.suspects = rank_statements(sources, found.baseline)
+        found.suspects = rank_statements(sources, baseline)
         queue = candidates(
             found.suspects,
-            hints=read_hints(root, found.baseline),
-            import_lines=found.baseline.import_lines,
+            hints=read_hints(root, baseline),
+            import_lines=baseline.import_lines,
             limit=MOST_CANDIDATES,
         )
         found.candidates += len(queue)
@@ -263,7 +270,20 @@ class Search:
                 outcome = await run_all(probe, probe.hello.tests)
         except ProbeFailed:
             return 0
-        return len(outcome.runs) if outcome.complete and not outcome.failed else 0
+        if not outcome.complete or outcome.failed or newly_skipped(outcome, baseline):
+            return 0
+        return len(outcome.runs)
+
+
+def newly_skipped(outcome: Outcome, baseline: Baseline) -> list[str]:
+    """Tests that ran before and are skipped now: an edit must not silence them."""
+    return [
+        test
+        for test, run in outcome.runs.items()
+        if run.outcome == "skipped"
+        and test in baseline.runs
+        and baseline.runs[test].outcome != "skipped"
+    ]
 
 
 def base_names(tests: Iterable[str]) -> Counter[str]:

@@ -78,6 +78,21 @@ class Baseline:
         """Tests that are not known to fail."""
         return [t for t in self.tests if t not in self.runs or self.runs[t].ok]
 
+    def holds_tests(self, path: str) -> bool:
+        """Tell a file that tests were collected from, whatever it is called.
+
+        A doctest is named by the module it stands in: such a file is code under test.
+        """
+        stem = path.rpartition("/")[2].removesuffix(".py")
+        dotted = "." + path.removesuffix(".py").replace("/", ".")
+        for test in self.tests:
+            file, _, name = test.partition("::")
+            if file == path and "." not in name and name != stem:
+                return True
+            if not name and dotted.endswith("." + ".".join(test.split(".")[:-2])):
+                return True
+        return False
+
     @property
     def suite_seconds(self) -> float:
         """How long the suite takes."""

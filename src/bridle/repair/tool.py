@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 
+from bridle.repair.obstacles import missing_module, not_installed
 from bridle.repair.patch import replacements, unified
 from bridle.repair.probe import ProbeFailed
 from bridle.repair.report import OnProgress, RepairReport, Replacement, SuspectLine
@@ -92,11 +93,10 @@ def _report(root: Path, found: Found, clock: Clock) -> RepairReport:
         return RepairReport(status="no_failing_tests", message=message, seconds=seconds, **counts)  # type: ignore[arg-type]
     patch, diff = _patch(root, found)
     fixed = bool(patch)
-    message = (
-        f"Fixed: all {found.passed} tests pass with this change."
-        if fixed
-        else f"Not fixed: no edit of {found.tried} tried makes every test pass."
-    )
+    message = f"Fixed: all {found.passed} tests pass with this change."
+    if not fixed:
+        reason = found.obstacle or f"no edit of {found.tried} tried makes every test pass."
+        message = f"Not fixed: {reason}{_also_missing(found)}"
     return RepairReport(
         status="fixed" if fixed else "not_fixed",
         message=message,
@@ -108,6 +108,16 @@ def _report(root: Path, found: Found, clock: Clock) -> RepairReport:
         seconds=seconds,
         **counts,  # type: ignore[arg-type]
     )
+
+
+def _also_missing(found: Found) -> str:
+    """A module that tests missed while they ran: the likelier cause than any line of code."""
+    baseline = found.baseline
+    for test in baseline.failing if baseline is not None and not found.obstacle else ():
+        assert baseline is not None
+        if name := missing_module(baseline.runs[test].message):
+            return " " + not_installed(name, where=test, python=baseline.setup.python)
+    return ""
 
 
 def _patch(root: Path, found: Found) -> tuple[list[Replacement], str]:

@@ -55,12 +55,17 @@ def is_test_file(path: str) -> bool:
 
 def source_files(root: Path) -> list[str]:
     """List the project's own modules that may be edited, relative to the root."""
-    return sorted(path for path in _python_files(root, root) if not is_test_file(path))
+    return [path for path in python_files(root) if not is_test_file(path)]
+
+
+def python_files(root: Path) -> list[str]:
+    """List the project's modules and its tests, relative to the root."""
+    return sorted(_python_files(root, root))
 
 
 def tests_start_processes(root: Path) -> bool:
     """Tell whether a test seems to start other processes."""
-    tests = (path for path in _python_files(root, root) if is_test_file(path))
+    tests = (path for path in python_files(root) if is_test_file(path))
     return any("subprocess" in text for text in read_sources(root, tests).values())
 
 

@@ -9,6 +9,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.lowlevel
 
 from bridle.errors import RunError, ToolError
 from bridle.ports.processes import Exit
@@ -100,6 +101,8 @@ class Running:
             if not data:
                 return
             await take(stream, data)
+            # who writes faster than we read never makes us wait, and would have the loop for itself
+            await anyio.lowlevel.checkpoint()
 
     def kill(self) -> None:
         """End the whole tree now."""

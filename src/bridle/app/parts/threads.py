@@ -127,11 +127,11 @@ class SessionThreads:
         await self._come(copied.id, created)
         for mode_id, model_id in state.models.items():
             op = SwitchModel(model_id=model_id, mode_id=mode_id, scope="thread")
-            await self._attachment.settle(op)
+            await self._attachment.inbox.settle(op)
         if state.mode_id is not None:
             previous = self._attachment.engine.blueprint.default_mode.id
             mode = SwitchMode(mode_id=state.mode_id, previous_mode_id=previous)
-            await self._attachment.settle(mode)
+            await self._attachment.inbox.settle(mode)
         return self._attachment.thread
 
     async def delete(self, id: str) -> None:

@@ -14,7 +14,8 @@ from bridle.errors import LeaseLost, ReplayDiverged
 from bridle.journal.recorder import Journal, ThreadLog
 from bridle.journal.state import ThreadState
 from bridle.runs.replay.cuts import Cuts, QuietBus
-from bridle.runs.replay.parts import TapeClock, TapePreparer, recorded_delay
+from bridle.runs.replay.model import recorded_delay
+from bridle.runs.replay.parts import TapeClock, TapePreparer
 from bridle.runs.replay.store import ReplayStore
 from bridle.runs.replay.tape import RecordedDefect, Tape
 from bridle.types.chain import GENESIS, first_break, link

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 Prompt = Callable[[str, str | None], Awaitable[str]]
 """Asks for a line; an empty one is the default, where there is one."""
 
-SHOWN_LINES = 60
 HELP = "y yes · n no · a always · e edit · w why · q leave it for later"
 
 
@@ -36,7 +35,7 @@ class Answering(Protocol):
         """Do not let a call run."""
         ...
 
-    async def always_allow(self, id: str) -> str:
+    async def always_allow(self, id: str, scope: str) -> str:
         """Let it run, and more of its kind."""
         ...
 
@@ -104,7 +103,10 @@ async def _approval(session: Answering, pending: Pending, ask: Prompt) -> bool:
             reason = await ask("Why not? (told to the model)", "")
             await session.decline(pending.id, reason or None)
         elif said in ("a", "always"):
-            await session.always_allow(pending.id)
+            if not (always := pending.card.get("always")):
+                talk("  it is asked each time, whatever you allow")
+                continue
+            await session.always_allow(pending.id, always[0]["scope"])
         elif said in ("e", "edit"):
             await session.approve(pending.id, await _edited(pending, ask))
         elif said in ("w", "why"):
@@ -158,22 +160,20 @@ def show_card(pending: Pending) -> None:
     """Show what a call would do, and what "always" would allow."""
     card = pending.card
     talk(f"\n{card.get('title', pending.tool)}")
-    shown = card.get("command") or card.get("diff")
-    talk(_indented(shown or msgspec.json.encode(pending.args).decode()))
-    for name in ("files", "hosts"):
-        if card.get(name):
-            talk(f"  {name}: {', '.join(card[name])}")
-    if card.get("undo"):
-        talk(f"  undo: {card['undo']}")
-    always = [one["matches"] for one in card.get("always", ()) if one["scope"] == "category"]
-    if always:
-        talk(f"  always: {', '.join(always)}")
-
-
-def _indented(text: str) -> str:
-    lines = text.splitlines()
-    more = [f"… and {len(lines) - SHOWN_LINES} more lines"] if len(lines) > SHOWN_LINES else []
-    return "\n".join(f"    {line}" for line in (*lines[:SHOWN_LINES], *more))
+    for name in ("command", "diff"):
+        if text := card.get(name):
+            talk("\n".join(f"  | {line}" for line in text.splitlines()))
+    for name, title in (("files", "files"), ("hosts", "hosts"), ("unnamed", "cannot be named")):
+        if values := card.get(name):
+            talk(f"  {title}: {', '.join(values)}")
+    if not any(card.get(name) for name in ("command", "diff", "files", "hosts")):
+        talk(f"  {msgspec.json.encode(pending.args).decode()[:600]}")
+    if card.get("cost_usd") is not None:
+        talk(f"  costs: {card['cost_usd']:.4f} USD")
+    if "reversible" in card:
+        talk(f"  {'can' if card['reversible'] else 'cannot'} be undone: {card.get('undo', '')}")
+    if always := card.get("always"):
+        talk(f"  always: {always[0]['matches']}")
 
 
 async def _prompt(text: str, default: str | None = None) -> str:

@@ -111,8 +111,13 @@ class PytestSuite:
         """Pytest hook: any failed phase or subtest fails the test."""
         if report.failed:
             self._failed.add(report.nodeid)
-        elif report.skipped and report.when != "teardown":
+        elif report.skipped and report.when != "teardown" and not _is_partial(report):
             self._skipped.add(report.nodeid)
+
+
+def _is_partial(report: Any) -> bool:
+    """Tell an expected failure, and a skip of a subtest, from a test that was skipped."""
+    return hasattr(report, "wasxfail") or type(report).__name__.startswith("Subtest")
 
 
 def _brief(*_args: object, **_options: object) -> str:
