@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+import shutil
 import subprocess
 import sys
 import types
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import bridle
 from bridle.surfaces.cli import compiled
 
 PATTERNS = [
@@ -40,7 +42,8 @@ file = Path(sys.argv[1])
 known = marshal.loads(file.read_bytes()) if file.exists() else ({}, {})
 compiled = Compiled(*known)
 compiled.install()
-import made
+import theirs
+from bridle import made
 re.compile("[p]roject" + sys.argv[1])  # what is not a module's own
 print(compiled.grown, made.WORD.match("ab12")["digits"], made.Pair(1), made.Point(1), end=" ")
 print(made.Point(1) < made.Point(2), hash(made.Point(1)) == hash(made.Point(1, 3)))
@@ -59,12 +62,17 @@ def test_an_expression_is_the_same_from_its_arguments(pattern: str | bytes, flag
 
 
 def test_a_module_is_the_same_and_nothing_else_is_kept(tmp_path: Path) -> None:
-    (tmp_path / "made.py").write_text(MODULE)
+    library, project = tmp_path / "lib", tmp_path / "project"
+    shutil.copytree(Path(bridle.__file__).parent, library / "bridle")
+    (library / "bridle" / "made.py").write_text(MODULE)
+    project.mkdir()
+    (project / "theirs.py").write_text(MODULE.replace("[a-z]+", "[t]heirs"))
     file = tmp_path / "kept"
 
     def run() -> str:
         command = [sys.executable, "-c", PROGRAM, str(file)]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        env = {"PYTHONPATH": f"{library}:{project}"}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
         return done.stdout
 
     first, second = run(), run()
@@ -73,5 +81,6 @@ def test_a_module_is_the_same_and_nothing_else_is_kept(tmp_path: Path) -> None:
     patterns, codes = marshal.loads(file.read_bytes())
     assert any("digits" in str(pattern) for pattern, _ in patterns)
     assert not any("[p]roject" in str(pattern) for pattern, _ in patterns)
+    assert not any("[t]heirs" in str(pattern) for pattern, _ in patterns)
     assert {mode for _, mode in codes} == {"exec", "eval"}
     assert all(isinstance(code, types.CodeType) for code in codes.values())

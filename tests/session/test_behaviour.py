@@ -23,6 +23,7 @@ from bridle import (
     tool,
 )
 from bridle.errors import ThreadInUse
+from bridle.runs.replay.driver import replay_thread
 from bridle.testing import ScriptedModel, calls, fails, says, slow
 from support.holder import make
 from support.kernel import ByStep, Impatient, check_history, check_log
@@ -628,6 +629,66 @@ async def test_a_follow_up_to_another_s_run_is_waited_for(opened, model, tmp_pat
             behind = await theirs.follow_up("and then")
             go_on.set()
             assert (await theirs.wait(behind)).text == "two"
+
+
+async def test_who_waits_for_a_run_is_told_when_the_harness_closes(opened, model):
+    begun = anyio.Event()
+
+    @tool(category="read", read_only=True)
+    async def wait_here() -> str:
+        """Wait until it is stopped."""
+        begun.set()
+        await anyio.sleep_forever()
+        return ""
+
+    model.plays(calls("wait_here"))
+    results = []
+
+    async def send(session: Any) -> None:
+        results.append(await session.send("go"))
+
+    agent = Agent("x", tools=[wait_here])
+    async with anyio.create_task_group() as tasks, opened(agent=agent) as harness:
+        tasks.start_soon(send, await harness.session())
+        with anyio.fail_after(20):
+            await begun.wait()
+    assert [result.reason for result in results] == ["user_interrupt"]
+
+
+async def test_who_watches_a_run_may_stop_at_any_event(opened, model):
+    model.plays([slow(20, 0.005), says("word " * 20)], [slow(400, 0.01), says("word " * 400)])
+    async with opened() as harness:
+        session = await harness.session()
+        async with session.start("a") as run:
+            async for event in run.events():
+                if event.type == "message_update":
+                    break
+        assert run.result.reason == "end_turn"  # leaving the block waits for it
+        second = session.start("b")
+
+        async def have_enough() -> None:
+            async with second:
+                async for event in second.events():
+                    if event.type == "message_update":
+                        raise RuntimeError("enough")
+
+        with pytest.raises(RuntimeError, match="enough"):
+            await have_enough()
+        assert second.result.reason == "user_interrupt"
+
+
+async def test_switching_mode_leaves_what_is_queued_to_the_other_mode(opened, model):
+    model.plays(calls("ask_user", question="?"), says("built"))
+    async with opened(modes=[PLAN, BUILD]) as harness:
+        session = await harness.session()
+        asked = await session.send("go")
+        behind = await session.follow_up("and then")
+        await session.modes.switch("build")
+        assert (await session.wait(asked.run_id)).reason == "user_interrupt"
+        assert (await session.wait(behind)).text == "built"
+        assert model.requests[-1].system == "build"
+        alone = await replay_thread(harness.store, session.thread_id, until=asked.run_id)
+        assert alone.equal, alone.divergence
 
 
 async def test_a_run_is_waited_for_where_it_was_started(opened, model):

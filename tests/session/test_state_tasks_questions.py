@@ -88,6 +88,20 @@ async def test_an_update_may_change_the_copy_that_it_is_given(opened, given):
         assert (state["count"] if isinstance(state, dict) else state.count) == 2
 
 
+async def test_a_field_that_the_class_has_lost_does_not_stand_in_the_way(opened, tmp_path):
+    class Later(msgspec.Struct):
+        count: int = 0
+        color: str = "red"
+
+    store = f"sqlite:////{tmp_path}/s.db"
+    async with opened(state=Struct, store=store) as harness:
+        await (await harness.session()).state.set(count=2, name="old")
+    async with opened(state=Later, store=store) as harness:
+        session = await harness.session()
+        await session.state.set(color="blue")
+        assert session.state.get() == Later(count=2, color="blue")
+
+
 async def test_a_state_class_that_cannot_be_built_is_refused(opened):
     class Needs(msgspec.Struct):
         must: int

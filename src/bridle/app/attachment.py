@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 import msgspec
 
+from bridle.app.scope import Waiters
 from bridle.app.view import Shown
 from bridle.errors import ConfigError, HeadMoved, LeaseLost, ThreadInUse
 from bridle.types.base import Fixed
@@ -41,6 +42,7 @@ class Engine(Fixed, frozen=True, kw_only=True):
     blueprint: Blueprint
     workspaces: Workspaces
     locks: ThreadLocks
+    waiters: Waiters = msgspec.field(default_factory=Waiters)
 
 
 class Inbox:

@@ -97,13 +97,11 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
 
     def context(self, state: ThreadState, mode: Mode, values: Mapping[str, Any]) -> RequestContext:
         """What callables about a request are given."""
-        kept = state.values
-        merged = self.state.initial if kept is None else {**self.state.initial, **kept}
         return RequestContext(
             thread_id=state.id,
             resource_id=state.thread.resource_id if state.thread is not None else "",
             mode_id=mode.id,
-            state=self.state.build(merged),
+            state=self.state.build(self.state.merged(state.values)),
             session=self.session_of(state.id),
             values=values,
         )

@@ -66,6 +66,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bridle.harness")
 
+LAST_WORDS = 5.0
+"""How many seconds a harness that closes leaves to those who wait for its runs."""
+
 
 class Harness:
     """Agents, tools, rules and limits over one store. Use it as an async context manager."""
@@ -265,6 +268,7 @@ class Harness:
             return
         await self.heartbeats.stop()
         await self._tasks.close()
+        await self._engine.waiters.gone(LAST_WORDS)
         await tell_shutdown(self._hooks(), self._engine.journal, self._sessions)
         await self._let_go()
         self._engine = None

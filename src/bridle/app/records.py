@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bridle.app.answers import article, check_choice
+from bridle.app.answers import article, check_always, check_choice
 from bridle.app.project import resource_of
 from bridle.app.secrets import configured, hiding
 from bridle.app.stores import configured_store
@@ -20,14 +20,14 @@ from bridle.errors import AnswerError, ConfigError
 from bridle.journal.bus import Bus
 from bridle.journal.recorder import Journal
 from bridle.ports.clock import SystemClock
-from bridle.types.ops import Answer, AnswerPlan
+from bridle.types.ops import Answer, AnswerPlan, Approve
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.store import Store
-    from bridle.types.ops import Approve, Decline
+    from bridle.types.ops import Decline
     from bridle.types.runs import PendingRow, RunRow
 
 SHORTEST_SUFFIX = 4
@@ -90,7 +90,10 @@ async def works_near(store: Store, run: RunRow, directory: Path) -> bool:
 
 async def answer(store: Store, pending_id: str, op: Approve | Decline) -> PendingRow:
     """Admit an answer to an approval; the run goes on where it is drained."""
-    return await _admit(store, await _waiting(store, pending_id, "approval"), op)
+    row = await _waiting(store, pending_id, "approval")
+    if isinstance(op, Approve) and op.always is not None:
+        check_always(row.card, op.always)
+    return await _admit(store, row, op)
 
 
 async def answer_question(store: Store, pending_id: str, texts: Sequence[str]) -> PendingRow:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from bridle.app.results import RunResult, result_of
-from bridle.errors import ConfigError
+from bridle.errors import BridleError, ConfigError
 from bridle.journal.feed import Feed
 from bridle.runs.summary import RunSummary, summarise, summary_of
 from bridle.types.events import AnyEvent, DurableEvent, RunEnded
@@ -15,6 +15,8 @@ from bridle.types.ids import run_of_steer
 from bridle.types.ops import Interrupt, Send, Steer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bridle.app.attachment import Attachment
     from bridle.app.run import Run
     from bridle.types.ops import Op
@@ -56,11 +58,15 @@ class Runs:
 
     async def wait(self, run_id: str) -> RunResult[Any]:
         """Wait until a run has ended or rests, and return its result."""
-        await self._attachment.inbox.started()
-        place = await self._journal.store.run(run_id)
-        if place is not None and place.row.thread_id != self.thread_id:
-            return await Runs(self._attachment, place.row.thread_id).wait(run_id)
-        await self.rested(run_id)
+        with self._engine.waiters:
+            await self._attachment.inbox.started()
+            place = await self._journal.store.run(run_id)
+            if place is not None and place.row.thread_id != self.thread_id:
+                return await Runs(self._attachment, place.row.thread_id).wait(run_id)
+            await self.rested(run_id)
+            return await self._result(run_id)
+
+    async def _result(self, run_id: str) -> RunResult[Any]:
         place = await self._journal.store.run(run_id)
         if place is None and not await self._queued(run_id):
             raise ConfigError(
@@ -82,6 +88,8 @@ class Runs:
             if place is not None and place.row.status != "running":
                 return
             known = place is not None or await self._queued(run_id)
+            if self._engine.tasks.cancel_scope.cancel_called:
+                return  # nobody here will see it end
             if known and await self._drained_elsewhere():
                 elsewhere = True
                 await anyio.sleep(FOREIGN_SECONDS)
@@ -92,6 +100,25 @@ class Runs:
                 raise failure
             else:
                 return
+
+    def when_rested(self, run_id: str, then: Callable[[], None]) -> Callable[[], None]:
+        """Call `then` when a run has ended or rests, or cannot go on; returns how to stop."""
+        scope, dispatcher, tasks = anyio.CancelScope(), self._engine.dispatcher, self._engine.tasks
+
+        async def look() -> None:
+            try:
+                with scope:
+                    await self.rested(run_id)
+            except BridleError as error:  # kept for whoever waits for the result
+                dispatcher.failures[self.thread_id] = error
+            finally:
+                then()
+
+        if tasks.cancel_scope.cancel_called:  # everything here is ending
+            then()
+        else:
+            tasks.start_soon(look, name=f"watch {run_id}")
+        return scope.cancel
 
     async def open_run(self) -> str | None:
         """The id of the run that is going on, parked or waiting to begin."""

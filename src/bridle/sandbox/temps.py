@@ -13,9 +13,13 @@ import itertools
 import os
 import stat
 import weakref
+from typing import TYPE_CHECKING
 
 from bridle.sandbox.emptying import Budget, empty, measure
 from bridle.types.base import Fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LOOKED_AT = 8
 REMOVED = 500
@@ -83,6 +87,16 @@ def remove(path: str) -> None:
         empty(directory, name, Budget())
     finally:
         os.close(directory)
+
+
+@contextlib.contextmanager
+def directory() -> Iterator[str]:
+    """A private directory for as long as it is needed."""
+    path = make()
+    try:
+        yield path
+    finally:
+        remove(path)
 
 
 def sweep(

@@ -162,7 +162,7 @@ def _become(request: dict[str, Any], fds: list[int], tell: int) -> NoReturn:
     try:
         warden = os.getppid()
         if tree.LINUX:
-            tree.libc.prctl(PR_SET_PDEATHSIG, tree.SIGKILL, 0, 0, 0)
+            tree.prctl(PR_SET_PDEATHSIG, tree.SIGKILL)
             if os.getppid() != warden:
                 os._exit(126)
             _write("/proc/self/oom_score_adj", "500")

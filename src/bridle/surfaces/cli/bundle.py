@@ -15,7 +15,7 @@ import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from mmap import ACCESS_READ, mmap
 
-from bridle.surfaces.cli.compiled import Compiled
+from bridle.surfaces.cli.compiled import Compiled, is_installed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,18 +166,20 @@ def _read(path: str) -> Content:
 
 
 def _entry(name: str, module: ModuleType) -> Entry | None:
-    """What is kept of a module that Python itself read from a source file."""
+    """What is kept of a module that Python itself read from a source file, not of a project."""
     spec = getattr(module, "__spec__", None)
     loader = getattr(spec, "loader", None)
     if spec is None or not isinstance(loader, SourceFileLoader) or spec.cached is None:
         return None
     source = loader.path
+    if not source.endswith(SUFFIX) or not is_installed(source):
+        return None
     try:
         found = os.stat(source)  # noqa: PTH116
         code = loader.get_code(name)
     except (OSError, ImportError, SyntaxError):
         return None
-    if code is None or spec.name != name or not source.endswith(SUFFIX):
+    if code is None or spec.name != name:
         return None
     folder = sys.intern(os.path.dirname(source))  # noqa: PTH120 - pathlib is not loaded here
     about = source, found.st_mtime_ns, found.st_size, spec.cached

@@ -1,6 +1,6 @@
-"""What libraries compile while they are imported: expressions, methods of data classes, tuples.
+"""What is compiled anew at every start: expressions, hints, methods of data classes and tuples.
 
-Some eighty regular expressions and two hundred generated methods are the same at every start. Here
+Some eighty regular expressions and two hundred texts are the same at every start. Here
 they are taken from the bundle instead: an expression is made of the very arguments that `re` came
 to, a method of the code that its text was compiled to. What a project or a user writes is never
 kept, only what was compiled for a module.
@@ -9,6 +9,7 @@ kept, only what was compiled for a module.
 from __future__ import annotations
 
 import collections
+import os
 import re
 import sys
 from importlib import import_module
@@ -24,11 +25,16 @@ if TYPE_CHECKING:
     Codes = dict[tuple[str, str], CodeType]
     """The code of a text, which is a body or an expression."""
 
+OWN = "/surfaces/cli"
 SPECIAL = re.DEBUG | re.LOCALE
 IMPORTING = "<frozen importlib._bootstrap>"
-CONSTANTS = "bridle.types.regex"
-"""Where expressions of modules are compiled when they are first used."""
+OURS = frozenset({"bridle.types.regex", "bridle.app.builtin", "bridle.spec.load"})
+"""Where expressions of our modules are compiled when they are first used, and hints are read."""
 
+ROOTS = tuple(
+    os.path.join(root, "")  # noqa: PTH118 - pathlib is not loaded here
+    for root in (sys.prefix, sys.base_prefix, os.path.dirname(__file__).removesuffix(OWN))  # noqa: PTH120
+)
 _engine = import_module("_sre")
 _compiler = import_module("re._compiler")
 _compile = _compiler.compile
@@ -45,11 +51,13 @@ class Compiled:
 
     def install(self) -> None:
         """Be asked from now on."""
-        import dataclasses  # only now: it is in the bundle too
+        import dataclasses  # only now: these are in the bundle too
+        import typing
 
         vars(_compiler)["compile"] = self._pattern
         vars(dataclasses)["exec"] = self._execute
         vars(collections)["eval"] = self._evaluate
+        vars(typing)["compile"] = self._text
 
     def kept(self) -> tuple[Patterns, Codes]:
         """All that is known, to be written."""
@@ -70,14 +78,17 @@ class Compiled:
         return found
 
     def _execute(self, text: Any, *around: Any) -> None:
-        exec(self._code(text, "exec"), *around)
+        exec(self._code(text, "exec") if type(text) is str else text, *around)
 
     def _evaluate(self, text: Any, *around: Any) -> Any:
-        return eval(self._code(text, "eval"), *around)
+        return eval(self._code(text, "eval") if type(text) is str else text, *around)
+
+    def _text(self, text: Any, name: str, mode: str, *more: Any) -> Any:
+        if more or name != "<string>":
+            return compile(text, name, mode, *more)
+        return self._code(text, mode)
 
     def _code(self, text: Any, mode: str) -> Any:
-        if type(text) is not str:
-            return text
         code = self._codes.get((text, mode))
         if code is None:
             code = compile(text, "<string>", mode, dont_inherit=True)
@@ -87,12 +98,21 @@ class Compiled:
         return code
 
 
+def is_installed(file: str) -> bool:
+    """Whether a file came with Python, with a library or with us; not with a project."""
+    return file.startswith(ROOTS)
+
+
 def _for_a_module(frame: FrameType | None) -> bool:
-    """Whether a module is being imported, or a constant of one is first used."""
+    """Whether an installed module is being imported, or a constant of ours is first used."""
     while frame is not None:
-        if frame.f_code.co_filename == IMPORTING or frame.f_globals.get("__name__") == CONSTANTS:
+        if frame.f_globals.get("__name__") in OURS:
             return True
-        frame = frame.f_back
+        below = frame.f_back
+        if frame.f_code.co_name == "<module>" and below is not None:
+            importing = below.f_code.co_filename == IMPORTING
+            return importing and is_installed(frame.f_code.co_filename)
+        frame = below
     return False
 
 

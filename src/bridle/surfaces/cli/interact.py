@@ -73,6 +73,9 @@ async def answer_all(
             except UserError as error:
                 talk(f"{error}")
                 continue
+            except click.Abort:  # the end of the input
+                talk("")
+                return False
             break
     return True
 

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 @click.command(epilog="Example: bridle cost last")
 @click.argument("run", required=False)
 @click.option(
-    "--limit", default=100, show_default=True, help="Without RUN: how many, newest first."
+    "--limit",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Without RUN: how many, newest first.",
 )
 @json_option
 @store_option
