@@ -39,7 +39,8 @@ def command(provider: str, model: str | None, no_try: bool, forget: bool, as_jso
             json_line([{"provider": provider, "ok": None, "message": "not tried"}])
         return exits.OK
     done = anyio.run(connect_provider, provider, key, model)
-    talk(f"Stored the key for {provider} in the {done.place}.")
+    if done.place is not None:
+        talk(f"Stored the key for {provider} in the {done.place}.")
     if done.shadowed_by is not None:
         told = f"{done.shadowed_by} is set and wins over the stored key; it was not tried."
         if as_json:
