@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bridle.delegation.kinds import Subagent
     from bridle.errors import BridleError, ModelError, RunError, ToolError, UserError
     from bridle.hooks.define import Hook, HookContext, HookResult
+    from bridle.ports.tools import Suspended
     from bridle.tools.builtin.names import BUILTIN_TOOLS
     from bridle.tools.define import Tool, ToolContext, tool
     from bridle.types.agents import SubagentMeta, parse_subagent_meta
@@ -64,6 +65,7 @@ _HOMES = {
     "Hook": "bridle.hooks.define",
     "HookContext": "bridle.hooks.define",
     "HookResult": "bridle.hooks.define",
+    "Suspended": "bridle.ports.tools",
     "Tool": "bridle.tools.define",
     "ToolContext": "bridle.tools.define",
     "tool": "bridle.tools.define",
@@ -99,6 +101,7 @@ __all__ = [
     "Session",
     "Subagent",
     "SubagentMeta",
+    "Suspended",
     "Task",
     "Thread",
     "Tool",

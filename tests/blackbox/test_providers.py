@@ -179,3 +179,35 @@ def test_a_usd_limit_needs_a_price(bridle: Bridle, chat_server: Start) -> None:
     spent = ask(bridle, "--max-usd", "0.0000001")
     assert (spent.code, spent.json["reason"]) == (5, "budget_exceeded")
     assert server.requests == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "status", "message", "code", "kept"),
+    [
+        ("openai/gpt-4o-mini", 401, "Incorrect API key", 7, False),
+        ("google/gemini-2.5-flash", 400, "API key not valid.", 7, False),  # Google's way to say it
+        ("openai/gpt-4o-mini", 402, "Insufficient balance", 7, True),
+        ("openai/gpt-4o-mini", 503, "Overloaded", 75, True),
+    ],
+)
+def test_a_key_that_is_refused_is_not_kept(
+    bridle: Bridle,
+    chat_server: Start,
+    model: str,
+    status: int,
+    message: str,
+    code: int,
+    kept: bool,
+) -> None:
+    server = chat_server([{"status": status, "message": message}])
+    base, _, path = PROVIDERS[model]
+    bridle.env = {base: f"http://127.0.0.1:{server.port}{path}"}
+    provider = model.partition("/")[0]
+    done = bridle("connect", provider, "--json", stdin="a-new-key\n")
+    assert done.code == code, done.err
+    (told,) = done.json
+    assert (told["provider"], told["ok"]) == (provider, False)
+    assert message in told["message"]
+    assert "a-new-key" not in done.out + done.err
+    forgotten = bridle("connect", provider, "--forget")
+    assert ("Forgotten" in forgotten.err) == kept

@@ -171,3 +171,16 @@ def test_a_limit_says_where_it_is_set(hello: Bridle) -> None:
     done = hello("run", "go", "--model", "scripted/more.yaml", "--max-steps", "1")
     assert done.code == 5
     assert "--max-steps" in done.err
+
+
+def test_a_user_without_a_home_is_told(hello: Bridle) -> None:
+    hello.env["HOME"] = "~"  # as for a user that the system does not know
+    done = hello("runs")
+    assert (done.code, done.out) == (2, "")
+    assert "set HOME" in done.err
+
+
+def test_a_directory_that_is_gone_is_told(hello: Bridle) -> None:
+    done = shell(hello, f"--help; mkdir gone; cd gone; rmdir ../gone; {EXECUTABLE} runs")
+    assert done.returncode == 2
+    assert "The current directory does not exist any more" in done.stderr

@@ -7,15 +7,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import anyio
 import pytest
 
-from bridle.app.records import open_records
 from bridle.checks.discover import discover, why_none
-from bridle.journal.bus import Bus
-from bridle.journal.recorder import Journal
-from bridle.types.ops import Interrupt
 from support.cli import Bridle
+from support.elsewhere import end_from_elsewhere
 
 SPEC = "version: 1\nname: x\nexecution_policy: {sandbox: none, approval_profile: auto-edit}\n"
 GO = ("run", "go", "--model", "scripted/script.yaml", "--output-format", "json")
@@ -41,11 +37,19 @@ def test_the_usual_runners_are_found(tmp_path: Path) -> None:
         root = tmp_path / str(len(list(tmp_path.iterdir())))
         root.mkdir()
         for name, text in texts.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
         return [check.name for check in discover(root)]
 
     assert names(**{"test_a.py": "def test_a(): pass\n"}) == ["pytest"]
+    assert names(**{"test_a.py": "async def test(): pass\n"}) == ["pytest"]
+    assert names(**{"test_a.py": "class TestA:\n    def test_a(self): pass\n"}) == ["pytest"]
+    assert names(**{"tests/unit/test_a.py": "def test_a(): pass\n"}) == ["pytest"]
     assert names(**{"test_a.py": FAILING}) == ["unittest"]
+    assert names(**{"tests/test_a.py": FAILING}) == ["unittest"]
+    assert names(**{"tests/unit/__init__.py": "", "tests/unit/test_a.py": FAILING}) == ["unittest"]
+    assert names(**{"tests/unit/test_a.py": FAILING}) == [], "discovery would not reach it"
+    assert names(**{"a_test.py": FAILING}) == [], "nor this one"
     assert names(**{"package.json": '{"scripts": {"test": "jest"}}'}) == ["npm test"]
     assert names(**{"package.json": '{"scripts": {}}'}) == []
     assert names(**{"Cargo.toml": ""}) == ["cargo test"]
@@ -220,14 +224,7 @@ def test_a_run_is_ended_from_elsewhere_during_checks(ready: Callable[..., Bridle
     bridle = slow(ready)
     process = bridle.start(*GO)
     wait_until((bridle.cwd / "started").exists)
-    (row,) = bridle("runs", "--json").json
-
-    async def end() -> None:
-        async with open_records(f"sqlite:///{bridle.home / 'b' / 'bridle.db'}") as store:
-            journal = Journal(store=store, bus=Bus())
-            await journal.admit(row["thread_id"], Interrupt(run_id=row["run_id"]), input_id="x")
-
-    anyio.run(end)
+    end_from_elsewhere(bridle)
     process.communicate(timeout=40)
     assert process.returncode == 3
     assert bridle("replay", "last").code == 0

@@ -7,14 +7,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import anyio
 import pytest
 
-from bridle.app.records import open_records
-from bridle.journal.bus import Bus
-from bridle.journal.recorder import Journal
-from bridle.types.ops import Interrupt
 from support.cli import Bridle
+from support.elsewhere import end_from_elsewhere
 
 SPEC = """\
 version: 1
@@ -124,14 +120,7 @@ def test_ended_from_elsewhere(ready: Callable[..., Bridle]) -> None:
     bridle = ready(f"- calls: [{{tool: bash, args: {{command: '{SLEEP}'}}}}]\n")
     process = bridle.start("run", "go", "--yolo")
     wait_for(bridle.cwd / "started")
-    (row,) = bridle("runs", "--json").json
-
-    async def end() -> None:
-        async with open_records(f"sqlite:///{bridle.home / 'b' / 'bridle.db'}") as store:
-            journal = Journal(store=store, bus=Bus())
-            await journal.admit(row["thread_id"], Interrupt(run_id=row["run_id"]), input_id="x")
-
-    anyio.run(end)
+    end_from_elsewhere(bridle)
     process.communicate(timeout=60)
     assert process.returncode == 3
     (row,) = bridle("runs", "--json").json

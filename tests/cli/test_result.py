@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from support.chat_server import ChatServer
@@ -106,3 +108,38 @@ def test_what_waits_is_listed_in_words(bridle: Bridle) -> None:
     )
     assert bridle("run", "go", "--model", model).code == 6
     assert bridle("approvals").out.splitlines()[1].endswith("Which one?")
+
+
+def test_the_last_run_is_the_last_one_here(bridle: Bridle, tmp_path: Path) -> None:
+    model = play(bridle, "w.yaml", "- calls: [{tool: write_file, args: {path: w, content: x}}]\n")
+    spec = bridle.cwd / "harness.yaml"
+    places = [tmp_path / name for name in ("one", "two")]
+    ids: list[str] = []
+    for place in places:
+        place.mkdir()
+        (place / "harness.yaml").write_text(spec.read_text())
+        (place / "w.yaml").write_text((bridle.cwd / "w.yaml").read_text() + "- says: done\n")
+        there = replace(bridle, cwd=place)
+        done = there("run", "go", "--yolo", "--model", model, "--output-format", "json")
+        ids.append(done.json["run_id"])
+    one, two = (replace(bridle, cwd=place) for place in places)
+    assert ids[0] in one("evidence", "last").out
+    assert ids[1] in two("evidence", "last").out
+    assert ids[1] in bridle("evidence", "last").out, "where nothing ran, the newest of all"
+    refused = bridle("undo")
+    assert (refused.code, (places[1] / "w").exists()) == (2, True)
+    assert f"bridle undo {ids[1]}" in refused.err
+    assert one("undo").code == 0
+    assert [(place / "w").exists() for place in places] == [False, True]
+    assert bridle("undo", ids[1]).code == 0
+
+
+def test_what_gc_dropped_cannot_be_undone_and_says_so(bridle: Bridle) -> None:
+    model = play(
+        bridle, "b.yaml", "- calls: [{tool: bash, args: {command: touch made}}]\n- says: done\n"
+    )
+    assert bridle("run", "go", "--yolo", "--model", model).code == 0
+    assert bridle("gc", "--keep", "0").code == 0
+    done = bridle("undo")
+    assert done.code == 1
+    assert done.err.startswith("bridle: the files that were saved then are not kept any more")

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pty
+import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -69,7 +70,7 @@ def test_every_format(bridle: Bridle) -> None:
     assert set(whole["usage"]) == {
         "input_tokens", "output_tokens", "cached_tokens", "total_tokens",
     }  # fmt: skip
-    assert whole["files_changed"] == ["out.txt"], "made.txt is as it was"
+    assert whole["files_changed"] == [], "both are as they were"
 
     lines = bridle("run", "go", "--yolo", *MODEL, "--output-format", "stream-json").lines
     assert lines[-1]["type"] == "result"
@@ -154,7 +155,40 @@ def test_an_approval_is_asked_on_the_terminal(bridle: Bridle) -> None:
     assert (bridle.cwd / "x.txt").exists()
 
 
+@pytest.mark.parametrize(
+    ("leave", "code", "told"),
+    [
+        (lambda ours, _process: os.write(ours, b"\x04"), 6, "bridle approve apr_"),
+        (lambda _ours, process: process.send_signal(signal.SIGINT), 130, "bridle run --continue"),
+    ],
+    ids=["the end of the input", "Ctrl-C"],
+)
+def test_an_approval_can_be_left_for_later(
+    bridle: Bridle, leave: Any, code: int, told: str
+) -> None:
+    script(bridle, "- calls: [{tool: bash, args: {command: touch x.txt}}]\n- says: Done.\n")
+    ours, process = at_terminal(bridle, "run", "go", *MODEL)
+    shown = b""
+    while b"for later]" not in shown:
+        shown += os.read(ours, 4096)
+    leave(ours, process)
+    shown += rest_of(ours)
+    assert process.wait(30) == code
+    for part in ("touch x.txt", "always: ", told):
+        assert part in shown.decode(), part
+    assert not (bridle.cwd / "x.txt").exists()
+    assert [row["status"] for row in bridle("runs", "--json").json] == ["awaiting"]
+
+
 def on_terminal(bridle: Bridle, *arguments: str, answers: bytes = b"") -> str:
+    ours, process = at_terminal(bridle, *arguments)
+    os.write(ours, answers)
+    shown = rest_of(ours).decode()
+    assert process.wait(timeout=60) == 0, shown
+    return shown
+
+
+def at_terminal(bridle: Bridle, *arguments: str) -> tuple[int, subprocess.Popen[bytes]]:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [str(EXECUTABLE), *arguments],
@@ -165,19 +199,21 @@ def on_terminal(bridle: Bridle, *arguments: str, answers: bytes = b"") -> str:
         stderr=theirs,
     )
     os.close(theirs)
-    os.write(ours, answers)
+    return ours, process
+
+
+def rest_of(terminal: int) -> bytes:
     shown = b""
     while True:
         try:
-            part = os.read(ours, 4096)
+            part = os.read(terminal, 4096)
         except OSError:
             break
         if not part:
             break
         shown += part
-    os.close(ours)
-    assert process.wait(timeout=60) == 0, shown.decode()
-    return shown.decode()
+    os.close(terminal)
+    return shown
 
 
 def digest(path: Path) -> str:

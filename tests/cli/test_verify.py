@@ -43,6 +43,39 @@ def test_a_flipped_byte_is_found_with_its_seq(recorded: Bridle) -> None:
     assert row["problems"][0]["seq"] == seq
 
 
+def test_a_record_that_was_edited_as_text_is_found(recorded: Bridle) -> None:
+    db = database(recorded)
+    with db:
+        db.execute("update events set body = replace(body, 'echo hi', 'echo ho')")
+        db.execute("update blobs set body = replace(body, 'You', 'Thou')")
+    db.close()
+    done = recorded("verify", "last")
+    assert (done.code, done.out) == (1, "")
+    assert "it was changed" in done.err
+    assert recorded("replay", "last").code == 1
+
+
+def test_a_log_with_a_hole_is_told_by_every_command(recorded: Bridle) -> None:
+    db = database(recorded)
+    with db:
+        db.execute(
+            "delete from events where seq = (select min(seq) from events where type = 'tool_start')"
+        )
+    db.close()
+    for command in ("verify", "replay", "evidence"):
+        done = recorded(command, "last")
+        assert done.code == 1, command
+        assert "Traceback" not in done.err
+    assert "bridle verify RUN" in recorded("evidence", "last").err
+
+
+def test_a_file_that_is_no_bundle_is_not_taken_for_a_run(recorded: Bridle) -> None:
+    (recorded.cwd / "evidence.zip").write_bytes(b"PK")
+    done = recorded("verify", "evidence.zip")
+    assert done.code == 2
+    assert "evidence.zip cannot be read as a bundle" in done.err
+
+
 def test_a_missing_end_and_a_changed_blob_are_found(recorded: Bridle) -> None:
     db = database(recorded)
     with db:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from bridle import Agent, Harness, Rules
-from bridle.runs.replay.driver import replay_thread
 from bridle.testing import ScriptedModel
+from support.replaying import open_harness
 
 
 class Cast:
@@ -41,26 +40,15 @@ class Cast:
 
 @pytest.fixture
 def opened() -> Callable[..., Any]:
-    @asynccontextmanager
-    async def open_harness(playing: Any, **options: Any) -> AsyncIterator[Harness]:
-        options.setdefault("store", "memory:")
+    def opening(playing: Any, **options: Any) -> Any:
         options.setdefault("resolve_model", lambda _id: playing)
         options.setdefault("permissions", Rules(profile="yolo"))
         if "modes" not in options:
             options.setdefault("agent", Agent("main", tools=options.pop("agent_tools", ())))
             options.setdefault("model", "test/cast")
-        async with Harness(id="test", **options) as harness:
-            yield harness
-            for thread in await harness.store.threads(hidden=True):
-                replayed = await replay_thread(harness.store, thread.id)
-                assert replayed.equal, _why(replayed)
+        return open_harness(**options)
 
-    return open_harness
-
-
-def _why(replayed: Any) -> list[Any]:
-    own = [f"{replayed.thread_id}: {replayed.divergence}"] if replayed.divergence else []
-    return [*own, *(why for child in replayed.children for why in _why(child))]
+    return opening
 
 
 async def log_of(harness: Harness, thread_id: str) -> list[Any]:

@@ -22,7 +22,7 @@ from bridle.runs.replay.driver import replay_thread
 from bridle.testing import calls, says
 from delegation.conftest import Cast
 from delegation.test_mailboxes import all_heard, fork
-from support.crash import Kill, Killing
+from support.crash import Kill, Killing, carry_on
 
 TEXTS = [f"m{n}" for n in range(5)]
 WORKERS = ("ann", "bob")
@@ -76,18 +76,7 @@ async def work(directory: Path, kill: Kill | None, out: Path) -> None:
     )
     async with harness:
         session = await harness.session()
-        run_id = await session.open_run()
-        runs = await store.runs(thread_id=session.thread_id)
-        if run_id is None and not runs:
-            run = session.start("go")
-            await run.begin()
-            run_id = run.id
-        elif run_id is None:
-            run_id = runs[0].run_id
-        else:
-            await session.resume()
-        with anyio.fail_after(60):
-            result = await session.wait(run_id)
+        result = await carry_on(session, store)
         found: dict[str, Any] = {"reason": result.reason, "text": result.text}
         events = await store.events(session.thread_id)
         found["results"] = sorted(e.result for e in events if e.type == "subagent_end")

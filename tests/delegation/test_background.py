@@ -134,6 +134,12 @@ async def test_parallel_subagents_of_one_kind_have_names_of_their_own(opened: An
     assert sorted(listed) == ["coder", "coder-1", "coder-2", "coder-3", "main"]
 
 
+async def status(harness: Any, thread_id: str) -> str | None:
+    """How the newest run of a thread stands; None before there is one."""
+    runs = await harness.store.runs(thread_id=thread_id, limit=1)
+    return runs[0].status if runs else None
+
+
 async def test_an_agent_whose_parent_s_thread_is_deleted_comes_to_its_end(opened: Any) -> None:
     go_on = anyio.Event()
 
@@ -151,15 +157,13 @@ async def test_an_agent_whose_parent_s_thread_is_deleted_comes_to_its_end(opened
         thread_id = session.thread_id
         await session.start("go").begin()
         with anyio.fail_after(30):
-            while (await harness.store.runs(thread_id=thread_id))[:1] == [] or (
-                await harness.store.runs(thread_id=thread_id)
-            )[0].status != "awaiting":
+            while await status(harness, thread_id) != "awaiting":
                 await anyio.sleep(0.01)
         child = (await harness.store.children(thread_id))[0]
         await session.threads.delete(thread_id)
         go_on.set()
         with anyio.fail_after(30):
-            while (await harness.store.runs(thread_id=child))[0].status != "ended":
+            while await status(harness, child) != "ended":
                 await anyio.sleep(0.01)
         assert (await harness.store.runs(thread_id=child))[0].reason == "end_turn"
 

@@ -162,6 +162,11 @@ async def test_always_allow_holds_for_the_session_and_not_longer(tmp_path, opene
         assert (granted["categories"], granted["tools"]) == (
             (["edit"], []) if scope == "category" else ([], ["act"])
         )
+    model.plays(calls("act", n=3), says("ok"))
+    async with opened(agent=agent, store=store) as again:  # in the same process
+        session = await again.session(thread_id=result.thread_id)
+        assert session.permissions.grants == {"categories": [], "tools": [], "patterns": []}
+        assert (await session.send("more")).reason == "awaiting"
 
 
 async def test_a_declined_and_a_denied_call_are_seen_as_such(opened, model):

@@ -8,11 +8,12 @@ from typing import Any
 import anyio
 import pytest
 
-from bridle import Agent, Harness, Rules, tool
-from bridle.runs.replay.driver import replay_thread
+from bridle import Harness, Rules, tool
 from bridle.testing import ScriptedModel
 from support.cli import Bridle
 from support.kernel import check_folds
+from support.replaying import model as model
+from support.replaying import open_harness
 from support.stores import check_projections
 
 RUN: list[str] = []
@@ -55,30 +56,21 @@ def acted() -> list[str]:
 
 
 @pytest.fixture
-def model() -> ScriptedModel:
-    return ScriptedModel()
-
-
-@pytest.fixture
 def opened(model: ScriptedModel, acted: list[str], tmp_path: Path) -> Callable[..., Any]:
     """Open a harness with hooks; every thread must replay when it closes, and no hook runs then."""
 
     @asynccontextmanager
-    async def open_harness(*hooks: Any, **options: Any) -> AsyncIterator[Harness]:
+    async def opening(*hooks: Any, **options: Any) -> AsyncIterator[Harness]:
         options.setdefault("store", f"sqlite:///{tmp_path / 'hooks.db'}")
         options.setdefault("resolve_model", lambda _id: model)
         options.setdefault("permissions", Rules(profile="yolo"))
         options.setdefault("tools", [act, look, fail])
-        options.setdefault("agent", Agent("You help."))
-        async with Harness(id="test", hooks=hooks, **options) as harness:
+        async with open_harness(hooks=hooks, **options) as harness:
             yield harness
             done = list(acted)
-            for thread in await harness.store.threads(hidden=True):
-                replayed = await replay_thread(harness.store, thread.id)
-                assert replayed.equal, replayed.divergence
-            assert acted == done
+        assert acted == done
 
-    return open_harness
+    return opening
 
 
 @pytest.fixture

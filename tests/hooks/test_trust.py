@@ -343,3 +343,23 @@ def test_a_claude_hook_that_cannot_be_run_is_not_skipped(project: Bridle) -> Non
     hooks = {"PreToolUse": [{"hooks": [entry]}]}
     claude_project(project, {"disableAllHooks": True, "hooks": hooks})
     assert project("run", "go").code == 0
+
+
+@pytest.mark.parametrize(
+    ("providers", "code"),
+    [
+        ("{openai: {wire: responses}}", 0),
+        ("{openai: {wire: chat, base_url: 'http://127.0.0.1:9'}}", 4),
+        ("{openai: {models: {gpt-4o: {price: {input: 0, output: 0}}}}}", 4),
+    ],
+)
+def test_only_where_models_are_and_what_they_cost_needs_trust(
+    project: Bridle, providers: str, code: int
+) -> None:
+    write_project(project)
+    spec = project.cwd / "harness.yaml"
+    text = spec.read_text().replace("model_policy: {", f"model_policy: {{providers: {providers}, ")
+    assert providers in text
+    spec.write_text(text)
+    done = project("run", "go", "--no-checks")
+    assert done.code == code, done.err

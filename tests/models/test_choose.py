@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from bridle.errors import ConfigError
 from bridle.models.build import Plan
 from bridle.models.choose import choose
-from bridle.models.endpoints import read_providers
+from bridle.models.endpoints import ProviderConfig
 from bridle.models.listing import auth_status, available, try_key
 from bridle.models.registry import ModelRegistry
 from bridle.models.scripted import Item, ScriptedModel, fails, says
@@ -18,7 +19,7 @@ from models.streams import Sleeps
 
 
 def registry(env: dict[str, str] | None = None, **more: Any) -> ModelRegistry:
-    more["providers"] = read_providers(more.get("providers", {}))
+    more["providers"] = msgspec.convert(more.get("providers", {}), dict[str, ProviderConfig])
     return ModelRegistry(env or {}, **more)
 
 

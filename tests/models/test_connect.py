@@ -43,8 +43,10 @@ async def test_a_refused_key_is_not_kept(tmp_path: Path, old: str | None) -> Non
     registry, keys, _ = setup(tmp_path, fails(401, message="invalid x-api-key"))
     if old:
         keys.store("anthropic", old)
-    with pytest.raises(ConfigError, match="refused the key; it was not kept: invalid x-api-key"):
-        await connect(registry, "anthropic", "sk-bad")
+    done = await connect(registry, "anthropic", "sk-bad")
+    assert done.place is None
+    assert done.tried is not None
+    assert "refused the key; it was not kept: invalid x-api-key" in done.tried.message
     kept = keys.load("anthropic")
     assert (kept.key if kept else None) == old
 

@@ -70,6 +70,22 @@ def test_a_keyring_that_fails_later_says_so(tmp_path: Path) -> None:
         Keys(tmp_path, keyring=ring).load("anthropic")
 
 
+def test_a_key_that_the_keyring_keeps_is_not_said_to_be_forgotten(tmp_path: Path) -> None:
+    ring = MemoryRing()
+    keys = Keys(tmp_path, ring)
+    keys.store("anthropic", "sk-1")
+    ring.broken = True
+    with pytest.raises(ConfigError, match="did not drop the key of anthropic: locked"):
+        keys.forget("anthropic")
+    ring.broken = False
+    assert keys.load("anthropic") is not None
+    assert keys.forget("anthropic")
+    assert keys.load("anthropic") is None
+    keys.store("anthropic", "sk-1")
+    ring.held.clear()  # somebody else dropped it
+    assert keys.forget("anthropic")
+
+
 def test_forgetting_and_missing_keys(tmp_path: Path) -> None:
     keys = Keys(tmp_path / "none")
     assert keys.load("openai") is None

@@ -9,7 +9,7 @@ import pytest
 
 from bridle.errors import ConfigError, ModelError
 from bridle.models.catalog import LONG_TAIL
-from bridle.models.endpoints import read_providers
+from bridle.models.endpoints import ProviderConfig
 from bridle.models.registry import ModelRegistry
 from bridle.ports.model import ModelSettings
 from bridle.types.content import File, Image, Text, Thinking, ToolCall, ToolResult
@@ -162,7 +162,7 @@ def test_a_missing_package_or_key_is_told() -> None:
 
 
 def test_a_provider_of_the_user_wins_over_the_long_tail() -> None:
-    own = read_providers({"fireworks": {"base_url": "http://127.0.0.1:9/v1"}})
+    own = {"fireworks": ProviderConfig(base_url="http://127.0.0.1:9/v1")}
     registry = ModelRegistry({}, providers=own)
     assert registry.endpoints.of("fireworks").base_url == "http://127.0.0.1:9/v1"
     assert "fireworks" not in registry._sources

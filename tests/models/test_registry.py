@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from bridle.errors import ConfigError
+from bridle.errors import ConfigError, UserError
 from bridle.models.build import Plan
-from bridle.models.endpoints import ProviderConfig, read_providers, with_base_url
+from bridle.models.endpoints import ProviderConfig
 from bridle.models.keys import Keys
 from bridle.models.registry import ModelRegistry
 from bridle.models.scripted import ScriptedModel
 from bridle.ports.model import Model
+from bridle.spec.compile import Compiled, compile_spec
+from bridle.spec.load import parse_spec
 from bridle.types.ledger import Price
 
 
@@ -27,7 +31,7 @@ class Built(ScriptedModel):
 
 
 def registry(env: dict[str, str] | None = None, **more: Any) -> ModelRegistry:
-    more["providers"] = read_providers(more.get("providers", {}))
+    more["providers"] = msgspec.convert(more.get("providers", {}), dict[str, ProviderConfig])
     return ModelRegistry(env or {}, build=Built, **more)
 
 
@@ -205,9 +209,14 @@ def test_a_key_variable_that_is_named_must_be_set() -> None:
     assert plan(made).endpoint.api_key == "t"
 
 
+def compiled(**policy: Any) -> Compiled:
+    spec = {"version": 1, "name": "x", "model_policy": policy}
+    return compile_spec(parse_spec(json.dumps(spec), file="harness.yaml"))
+
+
 def test_a_base_url_of_the_policy_goes_to_one_provider() -> None:
-    config = with_base_url({"groq": ProviderConfig(wire="chat")}, "openai", "http://x/v1")
-    models = registry(providers=config)
+    found = compiled(base_url="http://x/v1", providers={"groq": {"wire": "chat"}})
+    models = ModelRegistry({}, providers=found.providers)
     assert models.endpoints.of("openai").base_url == "http://x/v1"
     assert models.endpoints.of("groq").base_url == "https://api.groq.com/openai/v1"
 
@@ -215,10 +224,10 @@ def test_a_base_url_of_the_policy_goes_to_one_provider() -> None:
 @pytest.mark.parametrize(
     ("raw", "told"),
     [
-        ({"openai": {"base_ur": "x"}}, "Unknown field 'base_ur'.*Did you mean 'base_url'"),
-        ({"openai": {"wire": "soap"}}, "providers.openai: .*wire"),
-        ({"openai": "x"}, "must be a map"),
-        ({"mine": {}}, "needs a base_url"),
+        ({"openai": {"base_ur": "x"}}, "Unknown field.*'base_ur'.*Did you mean 'base_url'"),
+        ({"openai": {"wire": "soap"}}, "model_policy.providers.wire"),
+        ({"openai": "x"}, "Expected `object`"),
+        ({"mine": {}}, "providers.mine: .*needs a base_url"),
         ({"opnai": {"wire": "chat"}}, "Did you mean 'openai'"),
         ({"My Box": {"base_url": "http://x"}}, "lower case"),
         ({"local": {"base_url": "http://x"}}, "not a server"),
@@ -227,8 +236,13 @@ def test_a_base_url_of_the_policy_goes_to_one_provider() -> None:
     ],
 )
 def test_bad_settings_say_where_and_what(raw: dict[str, Any], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
-        read_providers(raw)
+    with pytest.raises(UserError, match=told):
+        compiled(providers=raw)
+
+
+def test_a_provider_of_ones_own_may_have_its_address_from_the_policy() -> None:
+    found = compiled(primary="mine/m", base_url="http://x/v1", providers={"mine": {"wire": "chat"}})
+    assert found.providers["mine"].base_url == "http://x/v1"
 
 
 @pytest.mark.parametrize("url", ["localhost:8000", "ftp://x/v1", "http://", "/v1"])

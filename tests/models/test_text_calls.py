@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bridle.errors import ModelError
 from bridle.models.loose_json import Torn, Unreadable, loads
-from bridle.models.printed_calls import find_calls, without_calls
+from bridle.models.printed_calls import find_calls
 from bridle.models.scripted import (
     ScriptedModel,
     calls,
@@ -192,10 +192,9 @@ def test_the_repair_rate_of_the_corpus(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_survived_and_kept(text: str) -> None:
+def test_any_text_is_survived(text: str) -> None:
     printed = find_calls(text, TOOLS)
-    if printed is None:
-        assert without_calls(text, printed) == text
+    assert printed is None or (printed.calls and 0 <= printed.start <= len(text))
 
 
 @given(

@@ -15,13 +15,13 @@ from bridle.permissions.calls import parse_call
 from bridle.permissions.compile import from_execution_policy
 from bridle.permissions.evaluate import evaluate
 from bridle.permissions.explain import flip
-from bridle.runs.replay.driver import replay_thread
 from bridle.testing import ScriptedModel, calls, says
 from bridle.types import events as ev
 from bridle.types.permissions import Permission, Policy
 from bridle.types.threads import Owner
 from permissions.support import policy, rule
 from support.cli import Bridle
+from support.replaying import check_replays
 
 
 @tool(category="other", hosts=lambda args: (str(args["host"]),), cost=0.25)
@@ -43,9 +43,7 @@ async def opened(root: Path, *items: Any, rules: Any = None, **more: Any) -> Any
     ) as harness:
         session = await harness.session()
         yield harness, session
-        for thread in await harness.store.threads(hidden=True):
-            replayed = await replay_thread(harness.store, thread.id)
-            assert replayed.equal, replayed.divergence
+        await check_replays(harness)
 
 
 def scopes(card: dict[str, Any]) -> dict[str, str]:
@@ -70,16 +68,9 @@ async def test_cards_say_what_a_call_would_do(tmp_path: Path) -> None:
         result = await session.send("go")
         edit, write, several, run, custom = [pending.card for pending in result.pending]
     file = str(tmp_path / "src/a.py")
-    assert edit["diff"].splitlines()[1:] == ["-two", "+TWO"]
+    assert edit["diff"].splitlines() == ["@@ -1,2 +1,2 @@", " one", "-two", "+TWO"]
     assert write["diff"].splitlines()[1:] == [" one", "-two", "+three"]
-    assert several["diff"].splitlines() == [
-        "@@ -1 +1 @@",
-        "-one",
-        "+1",
-        "@@ -1 +1 @@",
-        "-two",
-        "+2",
-    ]
+    assert several["diff"].splitlines()[1:] == ["-one", "-two", "+1", "+2"]
     for card in (edit, write, several):
         assert card["files"] == [file]
         assert card["reversible"] is True
@@ -89,7 +80,7 @@ async def test_cards_say_what_a_call_would_do(tmp_path: Path) -> None:
     assert run["command"] == "make test > log.txt"
     assert run["commands"] == ["make test"]
     assert run["files"] == ["log.txt"]
-    assert run.get("reversible", False) is False
+    assert run["reversible"] is False
     assert scopes(run)["pattern"] == "bash(make test:*), write_file:log.txt"
     assert custom["hosts"] == ["h.example"]
     assert custom["cost_usd"] == 0.25

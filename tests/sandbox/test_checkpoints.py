@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bridle.errors import ToolError
-from bridle.sandbox import checkpoints as module
+from bridle.sandbox import index
 from bridle.sandbox.checkpoints import Checkpoints
 from bridle.sandbox.supervisor import Supervisor
 from sandbox.helpers import git
@@ -220,7 +220,7 @@ async def test_what_is_ignored_is_told_and_left(repository: Path, state: Path) -
     git(nested, "init", "-q")
     (nested / "n").write_text("1")
     (repository / "big").write_bytes(b"")
-    os.truncate(repository / "big", module.MAX_FILE + 1)
+    os.truncate(repository / "big", index.MAX_FILE + 1)
     points = over(repository, state)
     before = await points.snapshot()
     (repository / "build/out").write_text("2")
@@ -237,7 +237,7 @@ async def test_what_is_ignored_is_told_and_left(repository: Path, state: Path) -
 async def test_a_workspace_that_is_too_large_is_refused(
     workspace: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MAX_FILES", 3)
+    monkeypatch.setattr(index, "MAX_FILES", 3)
     for number in range(5):
         (workspace / str(number)).write_text("x")
     with pytest.raises(ToolError, match="too large to snapshot: 5 new files"):

@@ -12,6 +12,8 @@ import pytest
 
 from bridle.errors import RunError, ToolError
 from bridle.ports.processes import OutputLimits
+from bridle.ports.sandbox import Launch
+from bridle.sandbox.running import Running
 from bridle.sandbox.spawn import KEEPER
 from bridle.sandbox.supervisor import Supervisor
 from sandbox.helpers import Shell, survivors
@@ -293,3 +295,24 @@ def hear_ctrl_c() -> None:
 def keepers(owner: int) -> list[str]:
     """The keeper and the wardens of a process."""
     return [line for line in survivors("sandbox.keeper") if line.endswith(f"\\x00{owner}\\x00'")]
+
+
+async def test_a_flood_of_output_leaves_the_others_their_turn() -> None:
+    """It is always there to be read, so who only reads never gives way: not to a timeout either."""
+    process = Running(Launch(argv=("true",), cwd="/", env={}))
+    process._streams["stdout"] = os.open("/dev/zero", os.O_RDONLY)
+    chunks = 0
+
+    async def take(_stream: str, _data: bytes) -> None:
+        nonlocal chunks
+        chunks += 1
+        assert chunks < 5000, "nothing else had its turn"
+        time.sleep(0.001)
+
+    try:
+        with anyio.move_on_after(0.2) as limit:
+            await process.drain(take)
+    finally:
+        await process.end()
+    assert limit.cancelled_caught
+    assert chunks > 1

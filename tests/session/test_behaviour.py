@@ -23,6 +23,7 @@ from bridle import (
     tool,
 )
 from bridle.errors import ThreadInUse
+from bridle.runs.replay.driver import replay_thread
 from bridle.testing import ScriptedModel, calls, fails, says, slow
 from support.holder import make
 from support.kernel import ByStep, Impatient, check_history, check_log
@@ -404,6 +405,10 @@ async def test_renaming_cloning_and_deleting_threads_emit_events(opened, model):
         ]
         (created,) = [e for e in seen if e.type == "thread_created"]
         assert created.thread.title == "other"
+        third = await session.threads.create()
+        await session.threads.delete(source)  # also of another thread than its own
+        assert (seen[-1].type, seen[-1].thread_id) == ("thread_deleted", source)
+        assert session.thread_id == third.id
 
 
 async def test_forks_are_tagged_hidden_and_never_touch_the_parent(opened, model):
@@ -586,6 +591,108 @@ async def test_what_follows_a_start_comes_after_it(opened, model):
         await session.abort()
         assert (await stopped).reason == "user_interrupt"
         assert (await session.send("d")).text in ("2", "3")  # the model may have been asked
+
+
+async def test_a_run_that_waits_to_begin_rests_with_what_is_asked_before_it(opened, model):
+    model.plays(calls("ask_user", question="?"), says("one"), says("two"))
+    async with opened() as harness:
+        session = await harness.session()
+        asked = await session.send("a")
+        behind = await session.follow_up("b")
+        result = await session.wait(behind)
+        assert (result.run_id, result.thread_id) == (behind, session.thread_id)
+        assert (result.reason, result.pending) == ("awaiting", asked.pending)
+        with pytest.raises(UserError, match="no run run_other"):
+            await session.wait("run_other")
+        await session.answer(asked.pending[0].id, "yes")
+        assert (await session.wait(behind)).text == "two"
+        with pytest.raises(UserError, match="nothing to send"):
+            await session.send("  ")
+
+
+async def test_a_follow_up_to_another_s_run_is_waited_for(opened, model, tmp_path):
+    begun, go_on = anyio.Event(), anyio.Event()
+
+    @tool(category="read", read_only=True)
+    async def wait_here() -> str:
+        """Wait until the test goes on."""
+        begun.set()
+        await go_on.wait()
+        return ""
+
+    model.plays(calls("wait_here"), says("one"), says("two"))
+    options = {
+        "agent": Agent("x", tools=[wait_here]),
+        "store": f"sqlite:////{tmp_path}/shared.db",
+    }
+    async with opened(**options) as one, opened(**options) as other:
+        mine, theirs = await one.session("r"), await other.session("r")
+        mine.start("go")
+        with anyio.fail_after(30):
+            await begun.wait()
+            behind = await theirs.follow_up("and then")
+            go_on.set()
+            assert (await theirs.wait(behind)).text == "two"
+
+
+async def test_who_waits_for_a_run_is_told_when_the_harness_closes(opened, model):
+    begun = anyio.Event()
+
+    @tool(category="read", read_only=True)
+    async def wait_here() -> str:
+        """Wait until it is stopped."""
+        begun.set()
+        await anyio.sleep_forever()
+        return ""
+
+    model.plays(calls("wait_here"))
+    results = []
+
+    async def send(session: Any) -> None:
+        results.append(await session.send("go"))
+
+    agent = Agent("x", tools=[wait_here])
+    async with anyio.create_task_group() as tasks, opened(agent=agent) as harness:
+        tasks.start_soon(send, await harness.session())
+        with anyio.fail_after(20):
+            await begun.wait()
+    assert [result.reason for result in results] == ["user_interrupt"]
+
+
+async def test_who_watches_a_run_may_stop_at_any_event(opened, model):
+    model.plays([slow(20, 0.005), says("word " * 20)], [slow(400, 0.01), says("word " * 400)])
+    async with opened() as harness:
+        session = await harness.session()
+        async with session.start("a") as run:
+            async for event in run.events():
+                if event.type == "message_update":
+                    break
+        assert run.result.reason == "end_turn"  # leaving the block waits for it
+        second = session.start("b")
+
+        async def have_enough() -> None:
+            async with second:
+                async for event in second.events():
+                    if event.type == "message_update":
+                        raise RuntimeError("enough")
+
+        with pytest.raises(RuntimeError, match="enough"):
+            await have_enough()
+        assert second.result.reason == "user_interrupt"
+
+
+async def test_switching_mode_leaves_what_is_queued_to_the_other_mode(opened, model):
+    model.plays(calls("ask_user", question="?"), says("built"))
+    async with opened(modes=[PLAN, BUILD]) as harness:
+        session = await harness.session()
+        asked = await session.send("go")
+        behind = await session.follow_up("and then")
+        await session.modes.switch("build")
+        assert (await session.wait(asked.run_id)).reason == "user_interrupt"
+        assert (await session.wait(behind)).text == "built"
+        assert model.requests[-1].system == "build"
+        alone = await replay_thread(harness.store, session.thread_id, until=asked.run_id)
+        assert alone.equal, alone.divergence
 
 
 async def test_a_run_is_waited_for_where_it_was_started(opened, model):

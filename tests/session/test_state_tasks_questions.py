@@ -88,6 +88,20 @@ async def test_an_update_may_change_the_copy_that_it_is_given(opened, given):
         assert (state["count"] if isinstance(state, dict) else state.count) == 2
 
 
+async def test_a_field_that_the_class_has_lost_does_not_stand_in_the_way(opened, tmp_path):
+    class Later(msgspec.Struct):
+        count: int = 0
+        color: str = "red"
+
+    store = f"sqlite:////{tmp_path}/s.db"
+    async with opened(state=Struct, store=store) as harness:
+        await (await harness.session()).state.set(count=2, name="old")
+    async with opened(state=Later, store=store) as harness:
+        session = await harness.session()
+        await session.state.set(color="blue")
+        assert session.state.get() == Later(count=2, color="blue")
+
+
 async def test_a_state_class_that_cannot_be_built_is_refused(opened):
     class Needs(msgspec.Struct):
         must: int
@@ -180,22 +194,24 @@ async def test_tasks_have_ids_and_one_is_in_progress(opened, model):
 async def test_a_tool_that_suspends_itself_goes_on_with_what_it_waited_for(opened, model):
     from typing import Any
 
-    from bridle import Agent, Rules, ToolContext, tool
-    from bridle.ports.tools import Suspended
+    from bridle import Agent, Rules, Suspended, ToolContext, tool
 
-    @tool
-    async def wait_for_code(ctx: ToolContext[Any]) -> Any:
+    @tool(concurrency_safe=True)
+    async def wait_for_code(ctx: ToolContext[Any]) -> str | Suspended:
         """Wait for a code from elsewhere."""
-        if ctx.scope.resumed is None:
-            return Suspended(id="code_1", kind="tool", payload={"need": "code"})
-        return f"got {ctx.scope.resumed}"
+        if ctx.resumed is None:
+            return Suspended(payload={"need": "code"})
+        return f"got {ctx.resumed}"
 
-    model.plays(calls("wait_for_code"), says("ok"))
+    model.plays([calls("wait_for_code"), calls("wait_for_code")], says("ok"))
     agent = Agent("x", tools=[wait_for_code])
     async with opened(agent=agent, permissions=Rules(tools={"wait_for_code": "allow"})) as harness:
         session = await harness.session()
         result = await session.send("go")
-        assert result.pending[0].kind == "tool"
-        await session.resume_tool("code_1", 42)
+        first, second = result.pending  # each has an id of its own
+        assert (first.kind, first.args) == ("tool", {"need": "code"})
+        await session.resume_tool(second.id, "two")
+        await session.resume_tool(first.id, 42)
         assert (await session.wait(result.run_id)).text == "ok"
-        assert model.requests[-1].messages[-1].parts[0].text == "got 42"
+        told = [part.text for part in model.requests[-1].messages[-1].parts]
+        assert told == ["got 42", "got two"]

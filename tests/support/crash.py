@@ -26,9 +26,12 @@ from typing import Any
 
 import anyio
 
-from bridle import Agent, Harness, Rules, ToolContext, tool
+from bridle import Agent, Harness, Rules, RunResult, ToolContext, tool
+from bridle.app.session import Session
 from bridle.ports.clock import SystemClock
 from bridle.runs.replay.driver import replay_thread
+from bridle.store.sqlite.lane import Lane
+from bridle.store.sqlite.opening import Database
 from bridle.store.sqlite.store import SqliteStore
 from bridle.testing import calls, says
 from support.kernel import ByStep, check_history, check_log
@@ -54,11 +57,31 @@ def die() -> None:
     time.sleep(60)
 
 
+class Traced(Database):
+    """A database that tells of every event while its transaction is open."""
+
+    def __init__(self, path: Path, told: Callable[[], None]) -> None:
+        super().__init__(path, SystemClock())
+        self._told = told
+
+    def connect(self) -> sqlite3.Connection:
+        db = super().connect()
+
+        def trace(statement: str) -> None:
+            if statement.startswith("insert into events"):
+                self._told()
+
+        db.set_trace_callback(trace)
+        return db
+
+
 class Killing(SqliteStore):
     """A store that kills its process."""
 
     def __init__(self, path: Path, kill: Kill | None) -> None:
         super().__init__(path, clock=SystemClock())
+        traced = Traced(path, lambda: self.hit("event"))
+        self._writer = Lane(traced, name="killing-writer", transactional=True)
         self._kill = kill
         self.counts: Counter[str] = Counter()
 
@@ -72,16 +95,6 @@ class Killing(SqliteStore):
         written = await super().commit(batch)
         self.hit("after")
         return written
-
-    def _open(self) -> sqlite3.Connection:
-        db = super()._open()
-
-        def trace(statement: str) -> None:
-            if statement.startswith("insert into events"):
-                self.hit("event")
-
-        db.set_trace_callback(trace)
-        return db
 
 
 def script(request: Any) -> Any:
@@ -113,6 +126,22 @@ def make_tool(directory: Path, effect: str, acted: Callable[[], None]) -> Any:
     return work
 
 
+async def carry_on(session: Session, store: Killing) -> RunResult[Any]:
+    """Begin the run of a thread, or go on with it where another process was killed."""
+    run_id = await session.open_run()
+    runs = await store.runs(thread_id=session.thread_id)
+    if run_id is None and not runs:
+        run = session.start("go")
+        await run.begin()
+        run_id = run.id
+    elif run_id is None:
+        run_id = runs[0].run_id
+    else:
+        await session.resume()
+    with anyio.fail_after(60):
+        return await session.wait(run_id)
+
+
 async def work(directory: Path, effect: str, kill: Kill | None, out: Path) -> None:
     """One process: begin the run or go on with it, and write down what came of it."""
     store = Killing(directory / "store.db", kill)
@@ -126,18 +155,7 @@ async def work(directory: Path, effect: str, kill: Kill | None, out: Path) -> No
     )
     async with harness:
         session = await harness.session()
-        run_id = await session.open_run()
-        runs = await store.runs()
-        if run_id is None and not runs:
-            run = session.start("go")
-            await run.begin()
-            run_id = run.id
-        elif run_id is None:
-            run_id = runs[0].run_id
-        else:
-            await session.resume()
-        with anyio.fail_after(60):
-            result = await session.wait(run_id)
+        result = await carry_on(session, store)
         events = await store.events(session.thread_id)
         check_log(events)
         check_history(await session.threads.messages())

@@ -1,21 +1,16 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bridle import Agent, Harness, Rules, Workspace
-from bridle.runs.replay.driver import replay_thread
+from bridle import Agent, Rules, Workspace
 from bridle.testing import ScriptedModel
-
-
-@pytest.fixture
-def model() -> ScriptedModel:
-    return ScriptedModel()
+from support.replaying import model as model
+from support.replaying import open_harness
 
 
 @pytest.fixture
@@ -41,20 +36,14 @@ def root(tmp_path: Path, home: Path) -> Path:
 def opened(model: ScriptedModel, root: Path) -> Callable[..., Any]:
     """Open a harness on the workspace; every thread must replay when it closes."""
 
-    @asynccontextmanager
-    async def open_harness(*, tools: Any = (), **options: Any) -> AsyncIterator[Harness]:
-        options.setdefault("store", "memory:")
+    def opening(*, tools: Any = (), **options: Any) -> Any:
         options.setdefault("resolve_model", lambda _id: model)
         options.setdefault("workspace", Workspace(root))
         options.setdefault("permissions", Rules(profile="yolo"))
         options.setdefault("agent", Agent("You help.", tools=tools))
-        async with Harness(id="test", **options) as harness:
-            yield harness
-            for thread in await harness.store.threads(hidden=True):
-                replayed = await replay_thread(harness.store, thread.id)
-                assert replayed.equal, replayed.divergence
+        return open_harness(**options)
 
-    return open_harness
+    return opening
 
 
 def git(root: Path, *arguments: str) -> str:

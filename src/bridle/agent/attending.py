@@ -103,9 +103,15 @@ class Attending(Fixed, frozen=True, kw_only=True):
                 Approve() | Decline() | Answer() | AnswerPlan() | ResumeTool() | Settle() | Expire()
             ):
                 await self._answer(run, setup, input_id, op)
-            case SwitchMode():  # the run ends first; the switch follows when the thread is idle
+            case SwitchMode():  # the run ends first; those behind it are of the other mode
                 before = stopped_calls(run, "the mode changes")
-                await self.ending.end(run, Stop("user_interrupt"), before=before)
+                await self.ending.end(
+                    run,
+                    Stop("user_interrupt"),
+                    before=before,
+                    after=steering.switched_mode(self.log.state, op),
+                    consumes=(input_id,),
+                )
             case SwitchModel():
                 await self.log.decide(steering.switched_model(op, input_id))
             case Grant():

@@ -40,11 +40,13 @@ class Ending(Fixed, frozen=True, kw_only=True):
         stop: Stop,
         *,
         before: Iterable[ev.Event] = (),
+        after: Iterable[ev.Event] = (),
         consumes: tuple[str, ...] = (),
     ) -> None:
         """Record the end, stop its children and settle the parent's call in the same commit.
 
-        A request that a crash or a defect left open is settled too, so that no room stays taken.
+        `after` is what the end was for: no other run begins in between. A request that a crash or
+        a defect left open is settled too, so that no room stays taken.
         """
         ended = ev.RunEnded(
             run_id=run.run_id,
@@ -62,6 +64,7 @@ class Ending(Fixed, frozen=True, kw_only=True):
             *before,
             *settled,
             ended,
+            *after,
             extra=Extra(
                 appends=(*child_interrupts(run), *told),
                 spent=tuple(spent(event) for event in settled),

@@ -81,6 +81,11 @@ class NextRequest(Fixed, frozen=True, kw_only=True):
             tool_calls=msgspec.UNSET if self.setup.tool_calls == NATIVE else self.setup.tool_calls,
         )
 
+    @property
+    def unpriced(self) -> bool:
+        """Whether nobody knows what it costs."""
+        return self.setup.model.price is None
+
     def body(self, room: Room) -> ModelRequest:
         """What is sent."""
         head = self.setup.head

@@ -39,12 +39,19 @@ def mode_switch(
     return events
 
 
+def switched_mode(
+    state: ThreadState, op: SwitchMode, *, consumes: tuple[str, ...] = ()
+) -> list[ev.Event]:
+    """The events of a switch that the user asked for."""
+    previous = state.mode_id or op.previous_mode_id
+    return mode_switch(op.mode_id, op.model_id, previous, consumes=consumes)
+
+
 def idle_events(state: ThreadState, op: Op, input_id: str, owner: str) -> list[ev.Event]:
     """What an op does to a thread without a run; nothing when it needs one."""
     match op:
         case SwitchMode():
-            previous = state.mode_id or op.previous_mode_id
-            return mode_switch(op.mode_id, op.model_id, previous, consumes=(input_id,))
+            return switched_mode(state, op, consumes=(input_id,))
         case SwitchModel():
             return [switched_model(op, input_id)]
         case Grant():

@@ -199,6 +199,7 @@ class Step(Fixed, frozen=True, kw_only=True):
                     usage=answer.usage,
                     cost_usd=answer.cost_usd,
                     estimated=answer.estimated,
+                    unpriced=True if self._request.unpriced else msgspec.UNSET,
                 ),
                 settled,
                 *decisions,

@@ -174,7 +174,9 @@ class Draft(Moving, kw_only=True):
         if part.index in self.calls:
             raise ModelError(f"The stream began call {part.index} twice.", kind="protocol")
         self._tell_call()
-        call = _Call(part.tool, part.provider_id, part.private)
+        taken = {call.provider_id for call in self.calls.values()}
+        own = None if part.provider_id in taken else part.provider_id  # a result names one call
+        call = _Call(part.tool, own, part.private)
         position = len(self.calls)
         self.calls[part.index] = call
         self.parts.append(call)
@@ -265,6 +267,8 @@ class Draft(Moving, kw_only=True):
                     invalid = f"The arguments are nested deeper than {DEEPEST}: {shown}"
                 else:
                     args = decoded
+        elif self._cut_off(call):
+            invalid = "The answer reached its limit before the arguments were written."
         return ToolCall(
             id=call_id(self.run_id, self.step, index),
             tool=call.tool,
@@ -273,6 +277,11 @@ class Draft(Moving, kw_only=True):
             invalid=invalid,
             private=call.private,
         )
+
+    def _cut_off(self, call: _Call) -> bool:
+        """Whether a call without arguments may only not have come to them."""
+        limited = self.finish is not None and self.finish.stop == "max_tokens"
+        return limited and call is self.parts[-1]
 
 
 def _deeper(text: str, value: object, depth: int) -> bool:

@@ -51,7 +51,9 @@ def stop_reason(state: ThreadState, run: RunState) -> Stop | None:
         return Stop("tool_use")
     steered = any(isinstance(op, Steer | Deliver) for op in state.inputs.values())
     if run.last is not None and not run.last.calls and not steered and not run.addressed:
-        return Stop(_BY_STOP[run.last.stop or "end_turn"])
+        stop = run.last.stop or "end_turn"
+        if stop != "paused":
+            return Stop(_BY_STOP[stop])
     if run.steps >= run.start.limits.max_steps:
         return Stop("recursion_limit")
     allowed = run.start.limits.max_tool_calls

@@ -64,7 +64,7 @@ class Answers:
 
     def check_choice(self, id: str, answer: str | list[str]) -> None:
         """A chosen answer must be one of the options; only a multiple choice takes several."""
-        asked = next((p for p in self._attachment.view.pending if p.id == id), None)
+        asked = next((p for p in self._attachment.shown.view.pending if p.id == id), None)
         if asked is not None:
             check_choice(asked.args, answer)
 

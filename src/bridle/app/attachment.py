@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import anyio
 import msgspec
 
-from bridle.app.display import DisplaySnapshot, DisplayState, restored
-from bridle.app.view import SessionView
+from bridle.app.scope import Waiters
+from bridle.app.view import Shown
 from bridle.errors import ConfigError, HeadMoved, LeaseLost, ThreadInUse
 from bridle.types.base import Fixed
 from bridle.types.events import AnyEvent, Event, MessageEnded, ThreadRenamed
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from bridle.workers.dispatcher import Dispatcher
 
 
-LAST_EVENTS = 2000
-"""How many events of a long run a session that comes late looks at, to show it."""
-
-
 class Engine(Fixed, frozen=True, kw_only=True):
     """The running parts of a harness that its sessions share."""
 
@@ -46,6 +42,58 @@ class Engine(Fixed, frozen=True, kw_only=True):
     blueprint: Blueprint
     workspaces: Workspaces
     locks: ThreadLocks
+    waiters: Waiters = msgspec.field(default_factory=Waiters)
+
+
+class Inbox:
+    """The way into the inboxes of a session's threads."""
+
+    def __init__(self, attachment: Attachment) -> None:
+        self._attachment = attachment
+        self.starting: dict[str, Callable[[], Awaitable[None]]] = {}
+        """Runs that were started and are not admitted yet, in order, with how to wait for that."""
+
+    async def started(self) -> None:
+        """Wait until the runs that were started before now are admitted, or refused."""
+        for begin in tuple(self.starting.values()):
+            await begin()
+
+    async def admit(self, op: Op, thread_id: str | None = None) -> None:
+        """Put an op into the inbox of a thread, by default of the present one."""
+        here = self._attachment
+        name = thread_id or here.thread.id
+        await self.started()
+        await here.journal.admit(name, op, input_id=here.engine.new_id("in"))
+
+    async def held_elsewhere(self, thread_id: str) -> Lease | None:
+        """The lease of another process or harness that works on a thread, if one does."""
+        lease = await self._attachment.journal.store.lease(thread_id)
+        ours = lease is None or self._attachment.engine.dispatcher.drain.holds(lease)
+        return None if ours else lease
+
+    async def admit_alone(self, op: Op, thread_id: str, input_id: str) -> None:
+        """Put an op into a thread's inbox, unless somebody else works on it when it arrives.
+
+        A lease that is taken between the look and the commit moves the log and the epoch.
+        """
+        journal = self._attachment.journal
+        ours = self._attachment.engine.dispatcher.drain.holds
+        while True:
+            head = await journal.store.head(thread_id)
+            lease = await journal.store.lease(thread_id)
+            if lease is not None and not ours(lease):
+                raise ThreadInUse(thread_id, str(lease.owner), lease.since)
+            seen = {"expect": head.seq} if lease is None else {"epoch": lease.epoch}
+            with contextlib.suppress(HeadMoved, LeaseLost):
+                await journal.admit(thread_id, op, input_id=input_id, **seen)
+                return
+
+    async def settle(self, op: Op) -> None:
+        """Put an op into the inbox and wait until it has taken effect."""
+        engine, name = self._attachment.engine, self._attachment.thread.id
+        await self.started()
+        await self.admit_alone(op, name, engine.new_id("in"))
+        await engine.dispatcher.rested(name)
 
 
 class Attachment:
@@ -54,11 +102,9 @@ class Attachment:
     def __init__(self, engine: Engine, template: Thread) -> None:
         self.engine = engine
         self.template = template
-        self.view = SessionView()
-        self.display = DisplayState()
+        self.inbox = Inbox(self)
+        self.shown = Shown()
         self.session_models: dict[str, str] = {}
-        self.starting: dict[str, Callable[[], Awaitable[None]]] = {}
-        """Runs that were started and are not admitted yet, in order, with how to wait for that."""
         self._thread: Thread | None = None
         self._state: ThreadState | None = None
         self._unsubscribe: Callable[[], None] | None = None
@@ -116,7 +162,7 @@ class Attachment:
             await self._hold(thread)
         except BaseException:
             self._detach()
-            self._show_nothing()
+            self.shown.clear()
             with anyio.CancelScope(shield=True):
                 await self.engine.locks.release(thread.id)
             raise
@@ -130,34 +176,18 @@ class Attachment:
         self._thread = thread
         self._state = await self.journal.fold(thread.id)
         tree = [thread.id, *await store.children(thread.id)]
-        self.view.load(await store.pending(threads=tree))
-        shown = restored(self._state, await self._last_run(), self.view.pending)
-        self.display.reset(shown)
-
-    async def _last_run(self) -> list[AnyEvent]:
-        """The events of the run in progress, else of the last one, and what is being written."""
-        run = self.state.run or self.state.last_run
-        if run is None:
-            return []
-        after = max(run.start.seq - 1, self.state.seq - LAST_EVENTS)
-        events = await self.journal.store.events(self.state.id, after=after)
-        ours = [event for event in events if event.run_id in (run.run_id, None)]
-        return [*ours, *self.journal.bus.open_message(self.state.id)]
+        await self.shown.load(self.journal, self._state, tree)
 
     async def leave(self) -> None:
         """Hold no thread, and show none."""
         await self._leave()
-        self._show_nothing()
+        self.shown.clear()
 
     async def _leave(self) -> None:
         left = self.thread_id
         self._detach()
         if left is not None:
             await self.engine.locks.release(left)
-
-    def _show_nothing(self) -> None:
-        self.view.load([])
-        self.display.reset(DisplaySnapshot())
 
     def _detach(self) -> None:
         if self._unsubscribe is not None:
@@ -175,45 +205,6 @@ class Attachment:
         """Read the thread's row again."""
         self._thread = await self.journal.store.thread(self.thread.id)
 
-    async def started(self) -> None:
-        """Wait until the runs that were started before now are admitted, or refused."""
-        for begin in tuple(self.starting.values()):
-            await begin()
-
-    async def admit(self, op: Op, thread_id: str | None = None) -> None:
-        """Put an op into the inbox of a thread, by default of the present one."""
-        name = thread_id or self.thread.id
-        await self.started()
-        await self.journal.admit(name, op, input_id=self.engine.new_id("in"))
-
-    async def held_elsewhere(self, thread_id: str) -> Lease | None:
-        """The lease of another process or harness that works on a thread, if one does."""
-        lease = await self.journal.store.lease(thread_id)
-        return None if lease is None or self.engine.dispatcher.drain.holds(lease) else lease
-
-    async def admit_alone(self, op: Op, thread_id: str, input_id: str) -> None:
-        """Put an op into a thread's inbox, unless somebody else works on it when it arrives.
-
-        A lease that is taken between the look and the commit moves the log and the epoch.
-        """
-        store, ours = self.journal.store, self.engine.dispatcher.drain.holds
-        while True:
-            head = await store.head(thread_id)
-            lease = await store.lease(thread_id)
-            if lease is not None and not ours(lease):
-                raise ThreadInUse(thread_id, str(lease.owner), lease.since)
-            seen = {"expect": head.seq} if lease is None else {"epoch": lease.epoch}
-            with contextlib.suppress(HeadMoved, LeaseLost):
-                await self.journal.admit(thread_id, op, input_id=input_id, **seen)
-                return
-
-    async def settle(self, op: Op) -> None:
-        """Put an op into the inbox and wait until it has taken effect."""
-        name = self.thread.id
-        await self.started()
-        await self.admit_alone(op, name, self.engine.new_id("in"))
-        await self.engine.dispatcher.rested(name)
-
     def _hear(self, event: AnyEvent) -> None:
         thread = self._thread
         if thread is None:
@@ -226,8 +217,7 @@ class Attachment:
             return  # it is being folded, this event with it
         if own and isinstance(event, Event) and event.seq == state.seq + 1:
             state.apply(event)
-        self.view.apply(event)
-        self.display.apply(event if own else None, self.view.pending, state.queued)
+        self.shown.apply(event, state)
         if own:
             self.heard(event)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,11 +14,9 @@ from bridle.app.parts.state import StateShape
 from bridle.errors import ConfigError, suggest
 from bridle.gate.batch import Concurrency
 from bridle.journal.redact import NOTHING_HIDDEN, Redactor
-from bridle.models.packs import Tuning, tune
 from bridle.permissions.patterns import canonical
 from bridle.permissions.profiles import category_named
 from bridle.permissions.safety import in_scope
-from bridle.ports.model import Model
 from bridle.tools.builtin.names import DELEGATION_NAMES
 from bridle.tools.define import Tool
 from bridle.tools.toolset import ToolSet
@@ -29,11 +27,11 @@ from bridle.types.limits import Limits
 if TYPE_CHECKING:
     from bridle.agent.setup import Checks
     from bridle.app.builtin import Catalogue
+    from bridle.app.models import Models
     from bridle.delegation.kinds import Subagent
     from bridle.gate.decide import Card
     from bridle.hooks.running import HookSet
     from bridle.journal.state import ThreadState
-    from bridle.models.registry import ModelRegistry
     from bridle.ports.classifier import Classifier
     from bridle.ports.snapshots import Snapshots
     from bridle.types.content import ToolCall
@@ -42,8 +40,6 @@ if TYPE_CHECKING:
     from bridle.types.tools import CallFacts
 
 NO_VALUES: Mapping[str, Any] = {}
-UseCounts = Mapping[str, int] | Callable[[], Mapping[str, int]]
-ResolveModel = Callable[[str], Model | Awaitable[Model]]
 Tools = Sequence[Tool | str] | Callable[[RequestContext], Sequence[Tool | str]]
 """Tools, or names of built-in ones."""
 
@@ -52,27 +48,19 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
     """Modes, tools, rules and limits of a harness."""
 
     modes: tuple[Mode, ...]
-    resolve_model: ResolveModel
-    registry: Callable[[], ModelRegistry]
-    own_resolver: bool = False
+    models: Models
     policy: Policy
-    model: str | None = None
-    default_model: Callable[[], str | None] = lambda: None
     tools: Tools = ()
     builtin: Catalogue
     subagents: Sequence[Subagent] = ()
     crew: Crew = msgspec.field(default_factory=Crew)
     limits: Limits = msgspec.field(default_factory=Limits)
     state: StateShape = msgspec.field(default_factory=lambda: StateShape(None))
-    fallbacks: tuple[str, ...] = ()
-    tuning: Callable[[str], Tuning] = tune
     checks: Checks | None = None
     snapshots: Snapshots | None = None
     hooks: HookSet | None = None
     card: Card = Cards()
     concurrency: Concurrency = msgspec.field(default_factory=Concurrency)
-    model_auth: Callable[[str], Any] | None = None
-    use_counts: UseCounts = msgspec.field(default_factory=dict)
     tool_category: Callable[[str], str | None] | None = None
     session_of: Callable[[str], Any] = lambda _thread_id: None
     secrets: Mapping[str, Secret] = msgspec.field(default_factory=dict)
@@ -88,19 +76,10 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
                 for given in listed:
                     if isinstance(given, str) and not self._by_crew(given):
                         self.builtin.check(given)
-
-    def check_models(self) -> None:
-        """Refuse models of unknown providers; a resolver of the user's own knows its models."""
-        of_agents = [mode.agent_model for mode in self.modes]
-        of_modes = [mode.model for mode in self.modes]
+        of_modes = [name for mode in self.modes for name in (mode.model, mode.agent_model)]
         of_kinds = [kind.model for kind in self.subagents]
-        for name in (self.model, *self.fallbacks, *of_modes, *of_agents, *of_kinds):
-            self.check_model(name)
-
-    def check_model(self, name: str | None) -> None:
-        """Refuse a model of an unknown provider; raises `ConfigError` with the nearest name."""
-        if name is not None and "/" in name and not self.own_resolver:
-            self.registry().full_id(name)
+        for name in (self.models.name, *self.models.fallbacks, *of_modes, *of_kinds):
+            self.models.check(name)
 
     @property
     def default_mode(self) -> Mode:
@@ -118,13 +97,11 @@ class Blueprint(Fixed, frozen=True, kw_only=True):
 
     def context(self, state: ThreadState, mode: Mode, values: Mapping[str, Any]) -> RequestContext:
         """What callables about a request are given."""
-        kept = state.values
-        merged = self.state.initial if kept is None else {**self.state.initial, **kept}
         return RequestContext(
             thread_id=state.id,
             resource_id=state.thread.resource_id if state.thread is not None else "",
             mode_id=mode.id,
-            state=self.state.build(merged),
+            state=self.state.build(self.state.merged(state.values)),
             session=self.session_of(state.id),
             values=values,
         )

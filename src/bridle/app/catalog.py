@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bridle.app.models import model_registry
 from bridle.app.paths import config_directory, data_directory
+from bridle.models.catalog import PROVIDERS
 from bridle.models.connect import Connected, connect
 from bridle.models.keys import Keys, check_key
 from bridle.models.listing import ModelRow, available
@@ -32,15 +33,26 @@ async def list_models(use_counts: dict[str, int]) -> list[ModelRow]:
     )
 
 
+def check_provider(provider: str) -> None:
+    """Raise `ConfigError` with the nearest name when there is no such provider."""
+    model_registry(os.environ).endpoints.facts(provider)
+
+
 def store_key(provider: str, key: str) -> str:
     """Keep a key for a provider without trying it; returns where it went."""
-    model_registry(os.environ).endpoints.facts(provider)
+    check_provider(provider)
     return str(Keys(config_directory() / "keys").store(provider, check_key(key)))
 
 
 def forget_key(provider: str) -> bool:
     """Drop the stored key of a provider; False when there was none."""
     return Keys(config_directory() / "keys").forget(provider)
+
+
+def key_page(provider: str) -> str | None:
+    """Where a provider hands out keys, where it is known."""
+    known = PROVIDERS.get(provider)
+    return None if known is None else known.key_page
 
 
 async def connect_provider(provider: str, key: str, model: str | None) -> Connected:

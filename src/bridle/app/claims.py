@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bridle.spec.layers import Layer, Layered
 
 MODELS = ("model_policy.base_url", "model_policy.providers")
+HARMLESS = ("wire",)
 OUTSIDE = ("execution_policy.readable", "execution_policy.writable")
 ALLOWING = ("allow", "notify")
 READERS = names("echo printf pwd true false ls cat head tail wc grep rg stat basename dirname")
@@ -44,7 +45,7 @@ def claims_of(root: Path, layered: Layered, hooks: Sequence[Bound]) -> tuple[Cla
 
 def _settings(root: Path, layer: Layer) -> Iterator[Claim]:
     name = _within(root, layer.file or "")
-    models = {field: said for field in MODELS if (said := layer.value(field)) is not msgspec.UNSET}
+    models = {field: said for field in MODELS if (said := _reach(layer.value(field)))}
     if models:
         text = f"sends your key and your code to {_shown(models)}"
         yield Claim(kind="models", name=name, text=visible(text))
@@ -105,6 +106,19 @@ def _only_reads(words: Sequence[str]) -> bool:
             return program in READERS
         case _:
             return False
+
+
+def _reach(said: Any) -> Any:
+    """What a setting says of where models are reached and what they cost; not in which form."""
+    if said is msgspec.UNSET or not isinstance(said, dict):
+        return None if said is msgspec.UNSET else said
+    named = {
+        provider: {key: value for key, value in config.items() if key not in HARMLESS}
+        if isinstance(config, dict)
+        else config
+        for provider, config in said.items()
+    }
+    return {provider: config for provider, config in named.items() if config}
 
 
 def _hook_claim(name: str, bound: Bound) -> Claim:

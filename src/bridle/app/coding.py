@@ -66,7 +66,7 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
     if printable(str(here)) != str(here):
         raise UserError(f"The name of the directory {printable(str(here))} is not UTF-8 text.")
     ruling = read_ruling(options)
-    compiled, policy = ruling.compiled, ruling.policy
+    compiled = ruling.compiled
     store = _store(options, compiled)
     untrusted = require_trust(
         root, _claims(root, ruling, options), given=options.trust, confirm=options.confirm
@@ -81,14 +81,6 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
     chosen = choose(registry, flag=flag, provider=options.provider, spec=written)
     confined = any(claim.kind == "sandbox" for claim in untrusted)
     sandbox = options.sandbox or ("auto" if confined and options.repair else compiled.sandbox)
-    workspace = Workspace(
-        root,
-        sandbox=sandbox,
-        network=compiled.network,
-        allowed_hosts=policy.hosts or (),
-        readable=policy.readable,
-        writable=policy.writable,
-    )
     loaded, plan = _loaded(compiled, here), _checks(compiled, options, confined=confined)
     tuning = _tuning(compiled, chosen.id)
     harness = make(
@@ -105,31 +97,38 @@ def build_coding(options: RunOptions, make: Callable[..., Harness]) -> Coding:
         tuning=tuning,
         store=store,
         resource_id=resource_of(root),
-        workspace=workspace if compiled.tools else None,
+        workspace=_workspace(root, ruling, sandbox) if compiled.tools else None,
         workspace_tools=_extra_tools(chosen.id, options),
         search_url=ruling.spec.tools.search_url,
-        permissions=policy,
+        permissions=ruling.policy,
         limits=compiled.limits.within(options.limits),
         checks=plan if plan is None or compiled.tools else output_checks(plan, sandbox=sandbox),
         hooks=ruling.hooks,
         resolve_model=registry,
         redact=compiled.redact,
     )
-    told = (f"instructions: {', '.join(loaded.files)}",) if loaded.files else ()
+    read = (f"instructions: {', '.join(loaded.files)}",) if loaded.files else ()
+    told = (*map(_told, untrusted), *read, *loaded.notices, *ruling.notices)
     return Coding(
         harness=harness,
         root=root,
-        said=(
-            *map(_told, untrusted),
-            *told,
-            *loaded.notices,
-            *ruling.notices,
-            *_where(root, here, ruling),
-        ),
+        said=(*told, *_where(root, here, ruling)),
         fail_on_error=compiled.checks.fail_on_error,
         model=chosen.id if options.model or options.provider else None,
         remote=compiled.tools and chosen.id.partition("/")[0] not in RESERVED,
         finds_checks=plan is not None and plan.find and compiled.tools,
+    )
+
+
+def _workspace(root: Path, ruling: Ruling, sandbox: str) -> Workspace:
+    policy = ruling.policy
+    return Workspace(
+        root,
+        sandbox=sandbox,
+        network=ruling.compiled.network,
+        allowed_hosts=policy.hosts or (),
+        readable=policy.readable,
+        writable=policy.writable,
     )
 
 

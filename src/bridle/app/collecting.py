@@ -43,10 +43,9 @@ class Garbage(Fact, frozen=True, kw_only=True):
 
 
 class Collected(Fact, frozen=True, kw_only=True):
-    """Everything that was dropped, or would be; `kept_days` is how far back runs can be undone."""
+    """Everything that was dropped, or would be."""
 
     dry_run: bool
-    kept_days: float
     runs_kept: int
     garbage: tuple[Garbage, ...]
 
@@ -91,7 +90,7 @@ async def collect(
     named, trees, runs = await _needed(store, before)
     garbage = await _snapshots(places.snapshots, trees, before, dry_run=dry_run)
     garbage += _artefacts(places.artefacts, named, before, dry_run=dry_run)
-    return Collected(dry_run=dry_run, kept_days=keep_days, runs_kept=runs, garbage=tuple(garbage))
+    return Collected(dry_run=dry_run, runs_kept=runs, garbage=tuple(garbage))
 
 
 async def _needed(store: Store, before: float) -> tuple[set[str], set[str], int]:

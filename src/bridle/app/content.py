@@ -53,7 +53,7 @@ def content_parts(
     """The parts of a message."""
     parts: list[UserPart] = [Text(content)] if isinstance(content, str) else list(content)
     parts += [_file_part(_read(file)) for file in files]
-    if not parts:
+    if not parts or (isinstance(content, str) and not content.strip() and not files):
         raise UserError("There is nothing to send.")
     return tuple(parts)
 

@@ -13,15 +13,16 @@ import anyio
 
 from bridle.app.all_runs import AllRuns
 from bridle.app.attachment import Attachment, Engine
-from bridle.app.blueprint import Blueprint, ResolveModel, Tools, UseCounts
+from bridle.app.blueprint import Blueprint, Tools
 from bridle.app.builtin import check_absent
 from bridle.app.config import Agent, Heartbeat, Mode, Ports
 from bridle.app.crew import crew_of
 from bridle.app.furnish import Furnisher, Stock, compiled_policy
-from bridle.app.given import LazyRegistry, checks_in, classifier_from, default_model
+from bridle.app.given import checks_in, classifier_from
 from bridle.app.heartbeats import Heartbeats, check_heartbeats
 from bridle.app.hooks import open_hooks, tell_shutdown
 from bridle.app.locks import ThreadLocks
+from bridle.app.models import LazyRegistry, Models, ResolveModel, UseCounts
 from bridle.app.naming import check_tool_names
 from bridle.app.open_sessions import OpenSessions
 from bridle.app.parts.state import StateShape
@@ -59,12 +60,14 @@ if TYPE_CHECKING:
     from bridle.ports.store import Store
     from bridle.tools.builtin.workspace import Workplace
     from bridle.tools.define import Tool
-    from bridle.types.events import HeartbeatChanged
     from bridle.types.permissions import Policy, Rules
     from bridle.types.secrets import Secret
 
 
 log = logging.getLogger("bridle.harness")
+
+LAST_WORDS = 5.0
+"""How many seconds a harness that closes leaves to those who wait for its runs."""
 
 
 class Harness:
@@ -125,9 +128,16 @@ class Harness:
             disabled=tuple(disable_builtin_tools),
         )
         policy = compiled_policy(permissions, None)
-        given = resolve_model if isinstance(resolve_model, ModelRegistry) else None
-        own = None if isinstance(resolve_model, ModelRegistry) else resolve_model
-        registry = self._registry = LazyRegistry(lambda: nullcontext(self.store), given)
+        registry = resolve_model if isinstance(resolve_model, ModelRegistry) else None
+        models = Models(
+            registry=LazyRegistry(lambda: nullcontext(self.store), registry),
+            own=None if isinstance(resolve_model, ModelRegistry) else resolve_model,
+            name=model,
+            fallbacks=tuple(fallbacks),
+            auth=model_auth,
+            use_counts=model_use_counts if model_use_counts is not None else {},
+            tuning=tuning,
+        )
         clock = self._ports.clock or SystemClock()
         known = configured(secrets, os.environ)
         redactor = hiding(known, redact, os.environ)
@@ -135,12 +145,7 @@ class Harness:
         hooked = partial(open_hooks, hooks, clock=clock, redactor=redactor) if hooks else None
         self._blueprint = Blueprint(
             modes=tuple(modes) if agent is None else (Mode("main", agent, default=True),),
-            resolve_model=own or (lambda name: registry().resolve(name)),
-            registry=registry,
-            own_resolver=own is not None,
-            default_model=default_model(registry, custom=own is not None),
-            model=model,
-            fallbacks=tuple(fallbacks),
+            models=models,
             tools=tools,
             builtin=stock(None, policy, later=workspace is not None),
             subagents=tuple(subagents),
@@ -154,16 +159,12 @@ class Harness:
             state=StateShape(state),
             checks=checked(None),
             hooks=hooked(None, policy) if hooked is not None else None,
-            model_auth=model_auth,
-            tuning=tuning,
-            use_counts=model_use_counts if model_use_counts is not None else {},
             tool_category=tool_category,
             session_of=self._sessions.of,
             secrets=known,
             redactor=redactor,
-            classifier=classifier_from(classifier, own, registry),
+            classifier=classifier_from(classifier, models.resolve),
         )
-        self._blueprint.check_models()
         if workspace_tools is None:
             check_tool_names(self._blueprint, permissions, subagents)
         self._workspaces = Workspaces(
@@ -249,7 +250,7 @@ class Harness:
         )
         for listener in self._blueprint.builtin.listeners:
             journal.bus.subscribe(listener)
-        self._beats = Heartbeats(clock, self._tasks.group, self._report)
+        self._beats = Heartbeats(clock, self._tasks.group, partial(self._sessions.tell, journal))
         for heartbeat in self._heartbeats:
             self._beats.register(heartbeat)
 
@@ -267,11 +268,12 @@ class Harness:
             return
         await self.heartbeats.stop()
         await self._tasks.close()
+        await self._engine.waiters.gone(LAST_WORDS)
         await tell_shutdown(self._hooks(), self._engine.journal, self._sessions)
         await self._let_go()
         self._engine = None
         self._sessions.clear()
-        await self._registry.aclose()
+        await self._blueprint.models.registry.aclose()
         if self._close is not None:
             await self._close()
 
@@ -360,9 +362,6 @@ class Harness:
             return self._blueprint.hooks
         last = self._workspaces.last
         return last.blueprint.hooks if last is not None else None
-
-    async def _report(self, event: HeartbeatChanged) -> None:
-        await self._sessions.tell(self._open().journal, event)
 
     def _open(self) -> Engine:
         if self._engine is None:

@@ -28,10 +28,6 @@ log = logging.getLogger("bridle.heartbeat")
 Report = Callable[[HeartbeatChanged], Awaitable[None]]
 
 
-async def _silent(_event: HeartbeatChanged) -> None:
-    return
-
-
 class _Beating(Moving):
     heartbeat: Heartbeat
     scope: anyio.CancelScope
@@ -58,7 +54,7 @@ class Heartbeats(Moving):
 
     clock: Clock
     tasks: TaskGroup
-    report: Report = _silent
+    report: Report
     _beating: dict[str, _Beating] = msgspec.field(default_factory=dict)
 
     def register(self, heartbeat: Heartbeat) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -30,7 +31,7 @@ async def find_event(store: Store, name: str) -> tuple[list[DurableEvent], int]:
     """Find `thr_….SEQ`, `RUN@SEQ` or the call `run_….STEP.INDEX`: its thread's log, and its seq."""
     run, at, place = name.rpartition("@")
     if at:
-        thread_id = (await find_run(store, run)).thread_id
+        thread_id = (await find_run(store, run, near=Path.cwd())).thread_id
     else:
         thread_id, _, place = name.rpartition(".")
         if thread_id.startswith("run_"):

@@ -14,30 +14,26 @@ import msgspec
 from bridle.agent.budget import LedgerBudget
 from bridle.agent.hooked import scope_of
 from bridle.agent.setup import RequestHead, RunSetup, Wanted
-from bridle.app.crew import bound_of
 from bridle.app.guard import GuardedModel
 from bridle.errors import ConfigError
 from bridle.gate.decide import Decider
 from bridle.gate.run import Runner
 from bridle.gate.secrets import SecretTools, told
-from bridle.journal.fold_thread import RULES_SETTING
 from bridle.models.packs import Tuning, fitted
 from bridle.models.profiles import CORE_TOOLS
 from bridle.permissions.evaluate import evaluate
-from bridle.permissions.within import child_policy
 from bridle.ports.model import Loadable
 from bridle.tools.toolset import ToolSet
 from bridle.types.agents import StepView, facts_of
 from bridle.types.base import Fixed
-from bridle.types.events import RunStarted
 from bridle.types.limits import Limits
-from bridle.types.permissions import Policy, Rule, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bridle.app.blueprint import Blueprint
     from bridle.app.config import Agent, Mode
+    from bridle.app.crew import Surface
     from bridle.app.workspaces import Workspaces
     from bridle.delegation.kinds import Subagent
     from bridle.journal.recorder import Journal
@@ -50,10 +46,9 @@ if TYPE_CHECKING:
     from bridle.ports.model import Model
     from bridle.ports.tools import Toolbox
     from bridle.tools.define import Tool
-    from bridle.types.threads import Thread
+    from bridle.types.permissions import Policy, Scope
 
 _head = msgspec.json.Decoder(RequestHead)
-_policy = msgspec.json.Decoder(Policy)
 
 
 class Preparer(Fixed, frozen=True, kw_only=True):
@@ -76,47 +71,55 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             if opened.news:  # the drain then looks again, and finds them told
                 await self.journal.append(state.id, *opened.news)
             raise opened.error
-        here = self
-        if opened.found is not None:
-            here = msgspec.structs.replace(self, blueprint=opened.found.blueprint)
-        setup = await here._setup(state, wanted, mode, values)  # noqa: SLF001 - ourselves
-        return msgspec.structs.replace(setup, news=opened.news)
-
-    async def _setup(
-        self, state: ThreadState, wanted: Wanted, mode: Mode, values: Mapping[str, Any]
-    ) -> RunSetup:
-        blueprint = self.blueprint
-        kind = self._kind(state)
-        agent = mode.agent_for(blueprint.context(state, mode, values))
-        model_id, model = await self._model(state, wanted, kind, mode, agent)
-        if wanted.send is not None:
-            self.breakers.user_turn()
-        tuning = blueprint.tuning(model_id)
-        surface = blueprint.surface(agent, state, values)
-        found = ToolSet(
-            _surface(surface.offered, tuning),
-            deps=agent.deps,
-            withheld=surface.withheld,
-            unavailable=surface.unavailable,
-            quiet=blueprint.quiet_tool,
+        blueprint = self.blueprint if opened.found is None else opened.found.blueprint
+        run = Preparation(
+            means=self,
+            blueprint=blueprint,
+            state=state,
+            wanted=wanted,
+            mode=mode,
+            agent=mode.agent_for(blueprint.context(state, mode, values)),
+            values=values,
         )
-        tools = SecretTools(tools=found, secrets=blueprint.secrets)
-        head = await self._head(state, wanted, kind, agent, tools, tuning)
-        policy = await self._policy(state, wanted, surface.scope)
-        limits = _limits(blueprint.limits, agent.limits, tuning)
+        return msgspec.structs.replace(await run.setup(), news=opened.news)
+
+
+class Preparation(Fixed, frozen=True, kw_only=True):
+    """Prepares one run; `blueprint` is that of its workspace."""
+
+    means: Preparer
+    blueprint: Blueprint
+    state: ThreadState
+    wanted: Wanted
+    mode: Mode
+    agent: Agent[Any, Any]
+    values: Mapping[str, Any]
+
+    async def setup(self) -> RunSetup:
+        """Put together what the run works with."""
+        means, blueprint = self.means, self.blueprint
+        model_id, model = await self._model()
+        if self.wanted.send is not None:
+            means.breakers.user_turn()
+        tuning = blueprint.models.tuning(model_id)
+        surface = blueprint.surface(self.agent, self.state, self.values)
+        tools = self._tools(surface, tuning)
+        head = await self._head(tools, tuning)
+        policy = await self._policy(surface.scope)
+        limits = _limits(blueprint.limits, self.agent.limits, tuning)
         _check_price(model, limits)
-        hooks = self._hooks(state, mode.id, model_id)
+        hooks = self._hooks(model_id)
         return RunSetup(
             model_id=model_id,
             model=GuardedModel(
                 fitted(model, tuning),
-                self.breakers,
+                means.breakers,
                 name=model_id,
                 context_window=tuning.context_window,
             ),
             count=lambda text: _count(text, model_id),
             tool_calls=tuning.tool_call_format,
-            fallbacks=blueprint.fallbacks,
+            fallbacks=blueprint.models.fallbacks,
             head=head,
             policy=policy,
             decider=Decider(
@@ -129,153 +132,114 @@ class Preparer(Fixed, frozen=True, kw_only=True):
             ),
             runner=Runner(
                 toolbox=tools,
-                artefacts=self.artefacts,
-                clock=self.clock,
+                artefacts=means.artefacts,
+                clock=means.clock,
                 snapshots=blueprint.snapshots,
                 redactor=blueprint.redactor,
             ),
-            budget=LedgerBudget(store=self.journal.store, clock=self.clock),
+            budget=LedgerBudget(store=means.journal.store, clock=means.clock),
             limits=limits,
-            checks=blueprint.checks if facts_of(state.thread) is None else None,
+            checks=blueprint.checks if facts_of(self.state.thread) is None else None,
             classifier=blueprint.classifier,
             hooks=hooks,
-            mode_id=mode.id,
-            after_plan=self._after_plan(state, mode),
+            mode_id=self.mode.id,
+            after_plan=self._after_plan(),
             concurrency=msgspec.structs.replace(
                 blueprint.concurrency, children=limits.max_parallel
             ),
-            stop_when=_stop_when(kind),
+            stop_when=_stop_when(self._kind),
         )
 
-    def _hooks(self, state: ThreadState, mode: str, model: str) -> HookPort | None:
+    def _tools(self, surface: Surface, tuning: Tuning) -> Toolbox:
+        found = ToolSet(
+            _surface(surface.offered, tuning),
+            deps=self.agent.deps,
+            withheld=surface.withheld,
+            unavailable=surface.unavailable,
+            quiet=self.blueprint.quiet_tool,
+        )
+        return SecretTools(tools=found, secrets=self.blueprint.secrets)
+
+    def _hooks(self, model: str) -> HookPort | None:
         if self.blueprint.hooks is None:
             return None
         from bridle.hooks.live import LiveHooks
 
-        scope = scope_of(state, None, mode=mode, model=model)
-        done = {task.id for task in state.tasks if task.status == "completed"}
+        scope = scope_of(self.state, None, mode=self.mode.id, model=model)
+        done = {task.id for task in self.state.tasks if task.status == "completed"}
         return LiveHooks(self.blueprint.hooks, scope, done)
 
-    def _kind(self, state: ThreadState) -> Subagent | None:
-        facts = facts_of(state.thread)
+    @property
+    def _kind(self) -> Subagent | None:
+        facts = facts_of(self.state.thread)
         if facts is None or facts.kind is None:
             return None
         return self.blueprint.crew.kind(facts.kind)
 
-    async def _head(
-        self,
-        state: ThreadState,
-        wanted: Wanted,
-        kind: Subagent | None,
-        agent: Agent[Any, Any],
-        tools: Toolbox,
-        tuning: Tuning,
-    ) -> RequestHead:
-        if wanted.head:
-            blob = await self.journal.store.blob(wanted.head)
+    async def _head(self, tools: Toolbox, tuning: Tuning) -> RequestHead:
+        store = self.means.journal.store
+        if self.wanted.head:
+            blob = await store.blob(self.wanted.head)
             if blob is not None:
                 return _head.decode(blob)
-        facts = facts_of(state.thread)
+        facts = facts_of(self.state.thread)
         if facts is not None and facts.head is not None:
-            blob = await self.journal.store.blob(facts.head)
+            blob = await store.blob(facts.head)
             if blob is None:
                 raise ConfigError("The conversation that this agent was forked from is gone.")
             return msgspec.structs.replace(_head.decode(blob), history=None)
-        system = kind.instructions if kind is not None else agent.instructions
+        kind = self._kind
+        system = kind.instructions if kind is not None else self.agent.instructions
         return RequestHead(
             system=self.blueprint.redactor.text(system + told(self.blueprint.secrets)),
             tools=self.blueprint.redactor.value(tools.specs),
-            settings=tuning.settings(output_schema=None if facts else agent.output_schema),
+            settings=tuning.settings(output_schema=None if facts else self.agent.output_schema),
             history=tuning.history,
         )
 
-    async def _policy(self, state: ThreadState, wanted: Wanted, scope: Scope | None) -> Policy:
+    async def _policy(self, scope: Scope | None) -> Policy:
         """The rules of a run: those of its parent's run, and within them its own."""
-        today = self.blueprint.policy
-        if wanted.started is None:
-            own = today
-            if scope is not None:
-                own = msgspec.structs.replace(own, scope=(*own.scope, scope))
-            above = await self._above(state.thread)
-            return own if above is None else child_policy(above, own)
-        blob = await self.journal.store.blob(wanted.started.policy)
-        if blob is None:
-            return today
-        then = _policy.decode(blob)
-        denies = tuple(rule for rule in today.rules if rule.effect == "deny")
-        kept = tuple(rule for rule in then.rules if rule not in denies)
-        return msgspec.structs.replace(
-            then,
-            rules=(*denies, *kept),
-            removed={**then.removed, **today.removed},
-            scope=(*then.scope, *(scope for scope in today.scope if scope not in then.scope)),
-        )
+        store, today = self.means.journal.store, self.blueprint.policy
+        thread, started = self.state.thread, self.wanted.started
+        if started is not None:
+            from bridle.app.inheriting import resumed_policy
 
-    async def _above(self, thread: Thread | None) -> Policy | None:
-        """The rules that bind whoever started a thread's agent, as they were and as they are."""
+            return await resumed_policy(store, started.policy, today)
+        own = today
+        if scope is not None:
+            own = msgspec.structs.replace(own, scope=(*own.scope, scope))
         if thread is None or thread.parent_thread is None:
-            return None
-        policy = self.blueprint.policy
-        place = (
-            await self.journal.store.run(thread.parent_run)
-            if thread.parent_run is not None
-            else None
-        )
-        if place is not None:
-            after = place.start_seq - 1
-            begun = await self.journal.store.events(thread.parent_thread, after=after, limit=1)
-            blob = (
-                await self.journal.store.blob(begun[0].policy)
-                if isinstance(begun[0], RunStarted)
-                else None
-            )
-            policy = policy if blob is None else _policy.decode(blob)
-        settings = await self.journal.store.settings(thread.parent_thread)
-        rules = msgspec.convert(settings.get(RULES_SETTING, ()), tuple[Rule, ...])
-        return bound_of(msgspec.structs.replace(policy, rules=(*rules, *policy.rules)))
+            return own
+        from bridle.app.inheriting import policy_within
 
-    async def _model(
-        self,
-        state: ThreadState,
-        wanted: Wanted,
-        kind: Subagent | None,
-        mode: Mode,
-        agent: Agent[Any, Any],
-    ) -> tuple[str, Model]:
-        name = self._model_name(state, wanted, kind, mode, agent) or self.blueprint.default_model()
-        if name is None:
-            raise ConfigError(
-                "No model is chosen. Give the harness or the agent a model, "
-                'such as model="anthropic/claude-sonnet-4-5".'
-            )
-        found = self.blueprint.resolve_model(name)
+        parent, run = thread.parent_thread, thread.parent_run
+        return await policy_within(store, own, parent=parent, run=run, today=today)
+
+    async def _model(self) -> tuple[str, Model]:
+        models = self.blueprint.models
+        name = self._model_name() or models.default()
+        found = models.resolve(name)
         model = await found if isinstance(found, Awaitable) else found
         if isinstance(model, Loadable):
             await model.load()
             name = model.id
         return (name if "/" in name else model.id), model
 
-    def _model_name(
-        self,
-        state: ThreadState,
-        wanted: Wanted,
-        kind: Subagent | None,
-        mode: Mode,
-        agent: Agent[Any, Any],
-    ) -> str | None:
+    def _model_name(self) -> str | None:
         """One chain: for this run, for the thread, the mode's, the agent's, the harness's."""
+        wanted, mode, kind = self.wanted, self.mode, self._kind
         if wanted.started is not None and wanted.started.model_id is not None:
             return wanted.model or wanted.started.model_id
         asked = wanted.send.model if wanted.send is not None else None
         if kind is not None:
             asked = asked or kind.model
-        chosen = state.models.get(mode.id)
-        return asked or chosen or mode.model or agent.model or self.blueprint.model
+        chosen = self.state.models.get(mode.id)
+        return asked or chosen or mode.model or self.agent.model or self.blueprint.models.name
 
-    def _after_plan(self, state: ThreadState, mode: Mode) -> tuple[str, str | None]:
-        then = self.blueprint.mode(mode.transitions_to)
-        chosen = state.models.get(then.id) or then.model or then.agent_model
-        return then.id, chosen or self.blueprint.model
+    def _after_plan(self) -> tuple[str, str | None]:
+        then = self.blueprint.mode(self.mode.transitions_to)
+        chosen = self.state.models.get(then.id) or then.model or then.agent_model
+        return then.id, chosen or self.blueprint.models.name
 
 
 def _check_price(model: Model, limits: Limits) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from bridle.app.answers import article, check_choice
+from bridle.app.answers import article, check_always, check_choice
+from bridle.app.project import resource_of
 from bridle.app.secrets import configured, hiding
 from bridle.app.stores import configured_store
 from bridle.app.undo import Undo
@@ -18,17 +20,18 @@ from bridle.errors import AnswerError, ConfigError
 from bridle.journal.bus import Bus
 from bridle.journal.recorder import Journal
 from bridle.ports.clock import SystemClock
-from bridle.types.ops import Answer, AnswerPlan
+from bridle.types.ops import Answer, AnswerPlan, Approve
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from bridle.ports.artefacts import Artefacts
     from bridle.ports.store import Store
-    from bridle.types.ops import Approve, Decline
+    from bridle.types.ops import Decline
     from bridle.types.runs import PendingRow, RunRow
 
 SHORTEST_SUFFIX = 4
+NEWEST = 200
 
 
 @asynccontextmanager
@@ -48,12 +51,18 @@ async def open_archive(url: str | None = None) -> AsyncIterator[tuple[Store, Art
         await store.close()
 
 
-async def find_run(store: Store, name: str) -> RunRow:
-    """Find a run by its id, by `last`, or by the end of its id."""
+async def find_run(store: Store, name: str, *, near: Path | None = None) -> RunRow:
+    """Find a run by its id, by `last`, or by the end of its id.
+
+    The last one is the newest of the project that `near` lies in, where it has some.
+    """
     if name == "last":
-        newest = [run for run in await store.runs(limit=50) if run.parent_run_id is None]
+        newest = [run for run in await store.runs(limit=NEWEST) if run.parent_run_id is None]
         if not newest:
             raise ConfigError("There are no runs yet. Start one with: bridle run TASK")
+        for run in newest if near is not None else ():
+            if await works_near(store, run, near or Path()):
+                return run
         return newest[0]
     place = await store.run(name)
     if place is not None:
@@ -68,9 +77,23 @@ async def find_run(store: Store, name: str) -> RunRow:
     raise ConfigError(f"{name!r} fits {len(found)} runs; give more of the id.")
 
 
+async def works_near(store: Store, run: RunRow, directory: Path) -> bool:
+    """Whether a run works in the project that a directory lies in, or below it."""
+    thread = await store.thread(run.thread_id)
+    if thread is None:
+        return False
+    top = resource_of(directory)
+    return any(
+        Path(place).is_relative_to(top) for place in (thread.resource_id, thread.workspace) if place
+    )
+
+
 async def answer(store: Store, pending_id: str, op: Approve | Decline) -> PendingRow:
     """Admit an answer to an approval; the run goes on where it is drained."""
-    return await _admit(store, await _waiting(store, pending_id, "approval"), op)
+    row = await _waiting(store, pending_id, "approval")
+    if isinstance(op, Approve) and op.always is not None:
+        check_always(row.card, op.always)
+    return await _admit(store, row, op)
 
 
 async def answer_question(store: Store, pending_id: str, texts: Sequence[str]) -> PendingRow:

@@ -92,8 +92,8 @@ class Run:
     async def events(self) -> AsyncIterator[AnyEvent]:
         """Yield the run's events until it ends or rests."""
         feed = await self._watch()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._close_when_rested, feed)
+        stop = self._runs.when_rested(self.id, feed.close)
+        try:  # no task group here: whoever iterates may stop anywhere, in any task
             async for event in feed.events():
                 if event.run_id == self.id:
                     yield event
@@ -101,12 +101,9 @@ class Run:
                     feed.close()
                 if isinstance(event, RunPaused):
                     await anyio.lowlevel.checkpoint()
-            tasks.cancel_scope.cancel()
+        finally:
+            stop()
         await self._finish()
-
-    async def _close_when_rested(self, feed: Feed) -> None:
-        await self._runs.rested(self.id)
-        feed.close()
 
     async def _finish(self) -> RunResult[Any]:
         await self.begin()

@@ -16,6 +16,29 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
 
+class Waiters:
+    """Those who wait for what ends with the harness: they are told before it is closed."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._gone = anyio.Event()
+
+    def __enter__(self) -> None:
+        self._count += 1
+
+    def __exit__(self, *_error: object) -> None:
+        self._count -= 1
+        if not self._count:
+            self._gone.set()
+            self._gone = anyio.Event()
+
+    async def gone(self, seconds: float) -> None:
+        """Return when nobody waits any more, or when that takes too long."""
+        with anyio.move_on_after(seconds):
+            while self._count:
+                await self._gone.wait()
+
+
 class HostedTasks:
     """Owns a task group in a task of its own."""
 

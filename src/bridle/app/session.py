@@ -53,7 +53,7 @@ class Session:
         self._attachment = attachment
         self._engine = attachment.engine
         self._journal = attachment.journal
-        display = attachment.display
+        display = attachment.shown.display
         self.threads = SessionThreads(attachment)
         self.events = SessionEvents(attachment, display, attachment.engine.tasks)
         self.modes = SessionModes(attachment)
@@ -90,12 +90,12 @@ class Session:
         state = self._attachment.state
         open = state.run is not None or bool(state.inputs)
         busy = open and self._engine.dispatcher.busy(thread_id)
-        return busy or bool(self._attachment.starting)
+        return busy or bool(self._attachment.inbox.starting)
 
     @property
     def pending(self) -> tuple[Pending, ...]:
         """What waits for an answer in this thread and below it."""
-        return self._attachment.view.pending
+        return self._attachment.shown.view.pending
 
     @property
     def usage(self) -> Usage:
@@ -105,7 +105,7 @@ class Session:
     @property
     def display(self) -> DisplaySnapshot:
         """What a user interface shows now."""
-        return self._attachment.display.snapshot
+        return self._attachment.shown.display.snapshot
 
     @property
     def observations(self) -> NoReturn:
@@ -170,7 +170,7 @@ class Session:
         if restart:
             await self._runs.interrupt_open(clear=True)
         op = Steer(parts=content_parts(content), context=context_values(context))
-        await self._attachment.admit(op)
+        await self._attachment.inbox.admit(op)
 
     async def follow_up(self, content: Content, *, context: Context = None) -> str:
         """Queue a run behind the present one; returns its id."""
@@ -181,7 +181,7 @@ class Session:
             model=self._attachment.session_models.get(self.modes.current.id),
             follow_up=True,
         )
-        await self._attachment.admit(op)
+        await self._attachment.inbox.admit(op)
         state = await self._journal.fold(self.thread_id)
         if state.queued:
             await self._journal.append(self.thread_id, FollowUpQueued(count=state.queued))
@@ -191,7 +191,7 @@ class Session:
         """Put a text into every request from now on, word for word; it starts no run."""
         if not text.strip():
             raise UserError("There is nothing to pin.")
-        await self._attachment.admit(Pin(text=text))
+        await self._attachment.inbox.admit(Pin(text=text))
         if await self._runs.open_run() is None:
             await self._engine.dispatcher.rested(self.thread_id)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from bridle.app.results import RunResult, result_of
-from bridle.errors import ConfigError
+from bridle.errors import BridleError, ConfigError
 from bridle.journal.feed import Feed
 from bridle.runs.summary import RunSummary, summarise, summary_of
 from bridle.types.events import AnyEvent, DurableEvent, RunEnded
@@ -15,8 +15,11 @@ from bridle.types.ids import run_of_steer
 from bridle.types.ops import Interrupt, Send, Steer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bridle.app.attachment import Attachment
     from bridle.app.run import Run
+    from bridle.types.ops import Op
     from bridle.types.runs import PendingRow
 
 FOREIGN_SECONDS = 0.1
@@ -43,7 +46,7 @@ class Runs:
 
     def start(self, run: Run) -> None:
         """Let a run begin by itself, before whatever the session does next."""
-        starting, tasks = self._attachment.starting, self._engine.tasks
+        starting, tasks = self._attachment.inbox.starting, self._engine.tasks
 
         async def begin() -> None:
             await run.try_begin()
@@ -55,18 +58,24 @@ class Runs:
 
     async def wait(self, run_id: str) -> RunResult[Any]:
         """Wait until a run has ended or rests, and return its result."""
-        await self._attachment.started()
+        with self._engine.waiters:
+            await self._attachment.inbox.started()
+            place = await self._journal.store.run(run_id)
+            if place is not None and place.row.thread_id != self.thread_id:
+                return await Runs(self._attachment, place.row.thread_id).wait(run_id)
+            await self.rested(run_id)
+            return await self._result(run_id)
+
+    async def _result(self, run_id: str) -> RunResult[Any]:
         place = await self._journal.store.run(run_id)
-        if place is not None and place.row.thread_id != self.thread_id:
-            return await Runs(self._attachment, place.row.thread_id).wait(run_id)
-        await self.rested(run_id)
-        place = await self._journal.store.run(run_id)
-        waiting = await self.pending()
-        if place is None and not waiting:
-            raise ConfigError(f"There is no run {run_id} in thread {self.thread_id}.")
-        summary = await self.summary(run_id)
+        if place is None and not await self._queued(run_id):
+            raise ConfigError(
+                f"There is no run {run_id} in thread {self.thread_id}. If it was queued, a restart "
+                "of the run before it took it away."
+            )
+        summary = await self.summary(run_id) if place else RunSummary(run_id, self.thread_id)
         state = await self._journal.fold(self.thread_id)
-        return result_of(summary, waiting, self._engine.blueprint.output(state))
+        return result_of(summary, await self.pending(), self._engine.blueprint.output(state))
 
     async def rested(self, run_id: str) -> None:
         """Wait until nothing of the thread is being worked on; raises what stopped it."""
@@ -78,7 +87,10 @@ class Runs:
             place = await self._journal.store.run(run_id)
             if place is not None and place.row.status != "running":
                 return
-            if place is not None and await self._drained_elsewhere():
+            known = place is not None or await self._queued(run_id)
+            if self._engine.tasks.cancel_scope.cancel_called:
+                return  # nobody here will see it end
+            if known and await self._drained_elsewhere():
                 elsewhere = True
                 await anyio.sleep(FOREIGN_SECONDS)
             elif elsewhere:  # whoever worked on it is gone
@@ -89,18 +101,38 @@ class Runs:
             else:
                 return
 
+    def when_rested(self, run_id: str, then: Callable[[], None]) -> Callable[[], None]:
+        """Call `then` when a run has ended or rests, or cannot go on; returns how to stop."""
+        scope, dispatcher, tasks = anyio.CancelScope(), self._engine.dispatcher, self._engine.tasks
+
+        async def look() -> None:
+            try:
+                with scope:
+                    await self.rested(run_id)
+            except BridleError as error:  # kept for whoever waits for the result
+                dispatcher.failures[self.thread_id] = error
+            finally:
+                then()
+
+        if tasks.cancel_scope.cancel_called:  # everything here is ending
+            then()
+        else:
+            tasks.start_soon(look, name=f"watch {run_id}")
+        return scope.cancel
+
     async def open_run(self) -> str | None:
         """The id of the run that is going on, parked or waiting to begin."""
-        await self._attachment.started()
+        await self._attachment.inbox.started()
         state = await self._journal.fold(self.thread_id)
         if state.run is not None:
             return state.run.run_id
-        for input_id, op in state.inputs.items():
-            if isinstance(op, Send):
-                return op.run_id
-            if isinstance(op, Steer):
-                return run_of_steer(input_id)
-        return None
+        begun = map(run_begun_by, state.inputs, state.inputs.values())
+        return next((run_id for run_id in begun if run_id is not None), None)
+
+    async def _queued(self, run_id: str) -> bool:
+        """Whether a run waits to begin."""
+        inputs = (await self._journal.fold(self.thread_id)).inputs
+        return run_id in map(run_begun_by, inputs, inputs.values())
 
     async def summary(self, run_id: str) -> RunSummary:
         """What a run has come to: from the fold in memory, or from the log of an older run."""
@@ -134,17 +166,19 @@ class Runs:
 
     async def admit(self, op: Send) -> None:
         """Admit a run, once, unless another process works on the thread."""
-        await self._attachment.admit_alone(op, self.thread_id, f"{op.run_id}.send")
+        await self._attachment.inbox.admit_alone(op, self.thread_id, f"{op.run_id}.send")
 
     async def interrupt(self, run_id: str) -> None:
         """End one run."""
-        await self._attachment.admit(Interrupt(run_id=run_id), self.thread_id)
+        await self._attachment.inbox.admit(Interrupt(run_id=run_id), self.thread_id)
 
     async def interrupt_open(self, *, clear: bool) -> str | None:
         """End the open run, if there is one; returns its id."""
         run_id = await self.open_run()
         if run_id is not None:
-            await self._attachment.admit(Interrupt(run_id=run_id, clear=clear), self.thread_id)
+            await self._attachment.inbox.admit(
+                Interrupt(run_id=run_id, clear=clear), self.thread_id
+            )
         return run_id
 
     async def ended(self, run_id: str) -> None:
@@ -172,10 +206,17 @@ class Runs:
             unsubscribe()
 
     async def _drained_elsewhere(self) -> bool:
-        return await self._attachment.held_elsewhere(self.thread_id) is not None
+        return await self._attachment.inbox.held_elsewhere(self.thread_id) is not None
 
     async def pending(self) -> list[PendingRow]:
         """What waits for an answer in the thread and below it."""
         store = self._journal.store
         tree = [self.thread_id, *await store.children(self.thread_id)]
         return await store.pending(threads=tree)
+
+
+def run_begun_by(input_id: str, op: Op) -> str | None:
+    """The run that an input begins, if it waits until there is none."""
+    if isinstance(op, Send):
+        return op.run_id
+    return run_of_steer(input_id) if isinstance(op, Steer) else None

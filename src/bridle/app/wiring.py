@@ -10,7 +10,7 @@ from bridle.app.attachment import Engine
 from bridle.errors import ConfigError
 from bridle.journal.watch import Watcher
 from bridle.store.artefacts import FileArtefacts, MemoryArtefacts
-from bridle.store.owner import this_process
+from bridle.store.owner import new_owner
 from bridle.store.sqlite.store import SqliteStore
 from bridle.workers.dispatcher import Dispatcher
 from bridle.workers.drain import Drain
@@ -80,7 +80,7 @@ def build_engine(
     def make_turn(log: ThreadLog) -> Turn:
         return Turn(log=log, prepare=prepare, clock=clock, next_delay=next_delay)
 
-    drain = Drain(journal=journal, make_turn=make_turn, owner=this_process(), clock=clock)
+    drain = Drain(journal=journal, make_turn=make_turn, owner=new_owner(), clock=clock)
     dispatcher = Dispatcher(journal=journal, drain=drain, tasks=tasks)
     watcher = Watcher(journal=journal, watched=lambda: journal.bus.threads.union(dispatcher.roots))
     tasks.start_soon(watcher.run, name="bridle watcher")

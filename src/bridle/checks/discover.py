@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,8 +12,12 @@ import msgspec
 from bridle.checks.interpreters import python_with_pytest, pythons
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+MOST_FILES = 200
+PYTEST_FUNCTION = re.compile(r"^(?:async )?def test", re.MULTILINE)
+TEST_CLASS = re.compile(r"^class Test", re.MULTILINE)
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,18 +50,18 @@ def why_none(root: Path) -> str | None:
     return None
 
 
-def _test_texts(root: Path) -> Iterator[str]:
-    return (file.read_text("utf-8", "replace") for file in _test_files(root))
+def _texts(files: Iterable[Path]) -> Iterator[str]:
+    return (file.read_text("utf-8", "replace") for file in files)
 
 
 def _test_files(root: Path) -> list[Path]:
-    places = [root, root / "tests", root / "test"]
+    """Files that are named like tests: beside the project's files, and anywhere in its tests."""
     return [
         file
-        for place in places
-        if place.is_dir()
         for pattern in ("test_*.py", "*_test.py")
-        for file in sorted(place.glob(pattern))
+        for place, deep in ((root, ""), (root / "tests", "**/"), (root / "test", "**/"))
+        for file in islice(sorted(place.glob(deep + pattern)), MOST_FILES)
+        if file.is_file()
     ]
 
 
@@ -66,9 +72,14 @@ def uses_pytest(root: Path) -> bool:
     pyproject = root / "pyproject.toml"
     if pyproject.exists() and "pytest" in pyproject.read_text("utf-8", "replace"):
         return True
-    return any(
-        "import pytest" in text or "\ndef test_" in f"\n{text}" for text in _test_texts(root)
-    )
+    return any(_is_for_pytest(text) for text in _texts(_test_files(root)))
+
+
+def _is_for_pytest(text: str) -> bool:
+    """A test that is a function, or a method of a class that is no `unittest.TestCase`."""
+    if "import pytest" in text or PYTEST_FUNCTION.search(text):
+        return True
+    return "unittest" not in text and TEST_CLASS.search(text) is not None
 
 
 def _pytest(root: Path) -> str | None:
@@ -79,13 +90,22 @@ def _pytest(root: Path) -> str | None:
 
 
 def _unittest(root: Path) -> str | None:
-    """Only where there is a test case: a run of no tests would pass."""
-    if not any("unittest" in text for text in _test_texts(root)):
-        return None
+    """Only where a test case would be found: a run of no tests would pass."""
     start = (
         "tests" if (root / "tests").is_dir() and not (root / "tests/__init__.py").exists() else "."
     )
+    reached = [file for file in _test_files(root) if _is_reached(file, root / start)]
+    if not any("unittest" in text for text in _texts(reached)):
+        return None
     return f"{shlex.quote(pythons(root)[0])} -m unittest discover -s {start} -t ."
+
+
+def _is_reached(file: Path, start: Path) -> bool:
+    """Whether `unittest discover` finds a file: by its name, through packages."""
+    if not file.name.startswith("test") or not file.is_relative_to(start):
+        return False
+    between = [place for place in file.parents if place != start and place.is_relative_to(start)]
+    return all((place / "__init__.py").exists() for place in between)
 
 
 def _npm(root: Path) -> str | None:

@@ -31,6 +31,15 @@ MAX_ATTEMPTS = 3
 NO_TOOLS = ("send_message",)
 """What an agent that does not inherit tools may still do: speak."""
 
+DESCRIPTION = """\
+Start an agent that works in the background; go on at once and get its result with wait_for_agent.
+type "spawn" starts it with nothing but its task, "fork" with this conversation, "clone" with this \
+conversation and your tasks; inherit_context, inherit_tools and inherit_goals change that. \
+agent_type is the kind of agent, none for one like you:
+{kinds}
+Give it a name, a role and capabilities by which it can be addressed. `replaces` is the name of \
+one of your agents that failed or is stuck: it is stopped, and this one takes its place."""
+
 
 class Inherit(Fixed, frozen=True, kw_only=True):
     """What an agent takes over of the one that starts it."""
@@ -66,17 +75,7 @@ def fork_agent_tool(kinds: Sequence[Subagent], *, workspace: Collection[str] = (
 
     @tool(
         name="fork_agent",
-        description=(
-            "Start an agent that works in the background; go on at once and get its result with "
-            "wait_for_agent.\n"
-            'type "spawn" starts it with nothing but its task, "fork" with this conversation, '
-            '"clone" with this conversation and your tasks; inherit_context, inherit_tools and '
-            "inherit_goals change that. agent_type is the kind of agent, none for one like you:\n"
-            f"{listing(list(by_id.values()))}\n"
-            "Give it a name, a role and capabilities by which it can be addressed. `replaces` is "
-            "the name of one of your agents that failed or is stuck: it is stopped, and this one "
-            "takes its place."
-        ),
+        description=DESCRIPTION.format(kinds=listing(list(by_id.values()))),
         category="other",
         effect="keyed",
         asks_user=True,
@@ -100,12 +99,8 @@ def fork_agent_tool(kinds: Sequence[Subagent], *, workspace: Collection[str] = (
         kind = named_kind(by_id, agent_type) if agent_type is not None else None
         takes = inherited(type, context=inherit_context, tools=inherit_tools, goals=inherit_goals)
         standing = standing_of(scope)
-        if takes.context and standing.facts is not None and standing.facts.kind == coordinator:
-            raise ToolError(
-                "A coordinator has no work of its own that an agent could go on with.",
-                hint='Start it with type="spawn" and a task that says all that it must know.',
-                kind="cannot_fork",
-            )
+        if takes.context:
+            _check_has_work(standing, coordinator)
         old = _replaced(standing, replaces) if replaces is not None else None
         taken = {one.name for one in await standing.agents()}
         errand = Errand(
@@ -126,6 +121,15 @@ def fork_agent_tool(kinds: Sequence[Subagent], *, workspace: Collection[str] = (
         return _start(errand, scope, standing)
 
     return fork_agent
+
+
+def _check_has_work(standing: Standing, coordinator: str) -> None:
+    if standing.facts is not None and standing.facts.kind == coordinator:
+        raise ToolError(
+            "A coordinator has no work of its own that an agent could go on with.",
+            hint='Start it with type="spawn" and a task that says all that it must know.',
+            kind="cannot_fork",
+        )
 
 
 def _start(errand: Errand, scope: CallScope, standing: Standing) -> Recorded:

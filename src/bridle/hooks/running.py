@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from bridle.ports.hooks import HookScope
     from bridle.types.events.hook import HookMoment, HookOutcome
 
-DECIDING: frozenset[HookType] = frozenset({"before", "validate"})
-
 
 class HookSet(Fixed, frozen=True, kw_only=True):
     """All hooks of a harness, in their order, and what runs them.

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 LONGEST = 24_000
 """No shape is longer; what waits is never more than this."""
 
+LONGEST_WORD = 100
+"""A longer one is not the plain word that most pieces end in."""
+
 _OPEN_BLOCK = lazy(r"-----BEGIN (?:(?!-----END [A-Z0-9 ]*-----)[\s\S])*\Z")
 _LAST_WORD = lazy(r"\S+\Z")
 _STARTS = lazy(r"(?<![A-Za-z0-9_])[A-Za-z0-9_:-]")
@@ -66,7 +69,8 @@ class Chunks(Moving):
         """Most pieces end in a plain word that begins nothing; this is cheap to see."""
         last = whole.rpartition(" ")[2]
         return (
-            last.isalpha()
+            len(last) <= LONGEST_WORD  # every end of it is looked up: twice as long, four times
+            and last.isalpha()
             and last.islower()
             and last not in _PLAIN
             and not any(last[at:] in self.redactor.beginnings for at in range(len(last)))

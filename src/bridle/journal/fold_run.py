@@ -50,8 +50,6 @@ def _message_started(state: ThreadState, event: ev.MessageStarted) -> None:
     if event.role == "assistant":
         run = run_of(state)
         run.request = OpenRequest(event.message_id, run.reservation)
-        if event.request is not None and event.request.price is None:
-            run.unpriced |= run.start.price is None or event.request.unpriced is True
 
 
 def _message_ended(state: ThreadState, event: ev.MessageEnded) -> None:
@@ -86,6 +84,7 @@ def _usage_updated(state: ThreadState, event: ev.UsageUpdated) -> None:
     if not event.estimated:
         run.measured = (event.usage.total_tokens, state.weight)
     run.cost_usd += event.cost_usd
+    run.unpriced |= event.unpriced is True
     state.usage = state.usage + event.usage
     state.cost_usd += event.cost_usd
 

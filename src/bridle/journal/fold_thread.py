@@ -98,7 +98,7 @@ def _permission_granted(state: ThreadState, event: ev.PermissionGranted) -> None
 
 
 def _lease_taken(state: ThreadState, event: ev.LeaseTaken) -> None:
-    """Grants last as long as the process that they were given in."""
+    """Grants last as long as the harness that they were given in is open."""
     state.grants = [grant for grant in state.grants if grant.owner == event.owner.key]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from bridle.errors import StoreError
 from bridle.types.content import Part, Text, Thinking, ToolCall, ToolResult
 from bridle.types.ids import message_id
 from bridle.types.messages import Message
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from bridle.journal.run_state import RunState
     from bridle.journal.state import ThreadState
 
+BROKEN = "; a record is missing. Look which one with: bridle verify RUN"
 SAID = (Text, Thinking, ToolResult)
 _sorted = msgspec.json.Encoder(order="deterministic")
 
@@ -69,7 +71,8 @@ def results_of(run: RunState) -> Message:
 
 def run_of(state: ThreadState) -> RunState:
     """The run that is open."""
-    assert state.run is not None, "the log speaks of a run that was not started"
+    if state.run is None:
+        raise StoreError(f"The log speaks of a run that was not started{BROKEN}")
     return state.run
 
 
@@ -78,7 +81,7 @@ def call_of(state: ThreadState, call_id: str) -> CallState:
     for call in run_of(state).calls:
         if call.call.id == call_id:
             return call
-    raise AssertionError(f"the log speaks of a call that was not recorded: {call_id}")
+    raise StoreError(f"The log speaks of a call that was not recorded, {call_id}{BROKEN}")
 
 
 def seconds_between(start: str, end: str) -> float:

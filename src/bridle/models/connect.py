@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 
 
 class Connected(msgspec.Struct, frozen=True, kw_only=True):
-    """How it went. `shadowed_by` is a variable that is set and wins over the stored key."""
+    """How it went; without a `place` the provider refused the key and it was not kept.
+
+    `shadowed_by` is a variable that is set and wins over the stored key.
+    """
 
     provider: str
-    place: Place
+    place: Place | None
     tried: Tried | None
     shadowed_by: str | None = None
 
@@ -28,8 +31,8 @@ async def connect(
 ) -> Connected:
     """Store a provider's key and make one tiny request with it.
 
-    A key that the provider refuses is not kept: what was stored before is put back, and
-    `ConfigError` tells the provider's words. A provider that cannot be reached keeps the key.
+    A key that the provider refuses is not kept: what was stored before is put back, and the
+    message tells the provider's words. A provider that cannot be reached keeps the key.
     """
     keys = registry.endpoints.keys
     if keys is None:
@@ -43,11 +46,13 @@ async def connect(
     if endpoint.api_key != key:
         return Connected(provider=provider, place=place, tried=None, shadowed_by=endpoint.key_from)
     tried = await try_key(registry, provider, model)
-    if tried.kind == "refused" and tried.status in (401, 403):
+    if tried.bad_key:
         if before is None:
             keys.forget(provider)
         else:
             keys.store(provider, before.key)
         registry.forget()
-        raise ConfigError(f"{facts.title} refused the key; it was not kept: {tried.message}")
+        told = f"{facts.title} refused the key; it was not kept: {tried.message}"
+        tried = msgspec.structs.replace(tried, message=told)
+        return Connected(provider=provider, place=None, tried=tried)
     return Connected(provider=provider, place=place, tried=tried)

@@ -7,7 +7,7 @@ provider's settings alone, so nothing of one provider can reach another's calls.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from bridle.models.keys import Keys
 
-Origin = Literal["default", "environment", "config"]
 RESERVED = ("embedded", "local", "replay", "scripted")
 """Prefixes of model ids that need no server."""
 
@@ -59,7 +58,6 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     wire: Wire
     base_url: str
-    base_url_from: Origin
     api_key: str | None
     key_from: str | None
     key_needed: bool
@@ -89,40 +87,16 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return self
 
 
-def read_providers(raw: Mapping[str, Any]) -> dict[str, ProviderConfig]:
-    """Read `model_policy.providers`; `ConfigError` names the provider and what is wrong."""
-    found = {}
-    for name, entry in raw.items():
-        where = f"model_policy.providers.{name}"
-        if not NAME.fullmatch(str(name)):
-            raise ConfigError(f"{where}: a provider's name is lower case letters, digits, - and _.")
-        if name in RESERVED:
-            raise ConfigError(f"{where}: {name!r} is not a server; choose another name.")
-        if isinstance(entry, ProviderConfig):
-            found[name] = entry
-            continue
-        if not isinstance(entry, dict):
-            raise ConfigError(f"{where} must be a map such as {{base_url: https://…/v1}}.")
-        known = ProviderConfig.__struct_fields__
-        for key in entry:
-            if key not in known:
-                raise ConfigError(f"{where}: {suggest(str(key), known, what='field')}")
-        try:
-            found[name] = msgspec.convert(entry, ProviderConfig)
-        except msgspec.ValidationError as error:
-            raise ConfigError(f"{where}: {error}.") from error
-        if name not in PROVIDERS and found[name].base_url is None:
-            names = suggest(name, PROVIDERS, what="provider")
-            raise ConfigError(f"{where}: a provider of your own needs a base_url. {names}")
-    return found
-
-
-def with_base_url(
-    config: Mapping[str, ProviderConfig], provider: str, base_url: str
-) -> dict[str, ProviderConfig]:
-    """The settings with `model_policy.base_url` given to the provider that it is meant for."""
-    own = config.get(provider, ProviderConfig())
-    return {**config, provider: msgspec.structs.replace(own, base_url=base_url)}
+def check_provider(name: str, config: ProviderConfig) -> None:
+    """Refuse an entry of `model_policy.providers` that no model could be reached by."""
+    where = f"model_policy.providers.{name}"
+    if not NAME.fullmatch(name):
+        raise ConfigError(f"{where}: a provider's name is lower case letters, digits, - and _.")
+    if name in RESERVED:
+        raise ConfigError(f"{where}: {name!r} is not a server; choose another name.")
+    if name not in PROVIDERS and config.base_url is None:
+        names = suggest(name, PROVIDERS, what="provider")
+        raise ConfigError(f"{where}: a provider of your own needs a base_url. {names}")
 
 
 class Endpoints(Fixed, frozen=True, kw_only=True):
@@ -164,7 +138,7 @@ class Endpoints(Fixed, frozen=True, kw_only=True):
         """The endpoint of a provider, with or without its key; `ConfigError` if it is unknown."""
         facts = self.facts(name)
         own = self.config.get(name, ProviderConfig())
-        base_url, origin = self._address(facts, own)
+        base_url = self._address(facts, own)
         official = host_of(base_url) == host_of(facts.base_url)
         problem = None
         try:
@@ -176,7 +150,6 @@ class Endpoints(Fixed, frozen=True, kw_only=True):
             title=facts.title,
             wire=own.wire or (facts.wire if official or facts.wire != "responses" else "chat"),
             base_url=base_url,
-            base_url_from=origin,
             api_key=api_key,
             key_from=key_from,
             key_needed=bool(own.api_key_env) or (facts.needs_key and official),
@@ -186,19 +159,17 @@ class Endpoints(Fixed, frozen=True, kw_only=True):
             problem=problem,
         )
 
-    def _address(self, facts: Provider, own: ProviderConfig) -> tuple[str, Origin]:
+    def _address(self, facts: Provider, own: ProviderConfig) -> str:
         for variable in facts.url_vars:
             if value := self.env.get(variable, "").strip():
                 if variable == "OLLAMA_HOST":
                     value = _ollama_address(value)
                 elif facts.wire == "gemini" and not urlsplit(value).path.strip("/"):
                     value = value.rstrip("/") + "/v1beta"  # Google's SDKs leave the version out
-                return check_url(value, variable), "environment"
+                return check_url(value, variable)
         if own.base_url:
-            return check_url(
-                own.base_url, f"model_policy.providers.{facts.name}.base_url"
-            ), "config"
-        return facts.base_url, "default"
+            return check_url(own.base_url, f"model_policy.providers.{facts.name}.base_url")
+        return facts.base_url
 
     def _key(self, facts: Provider, own: ProviderConfig) -> tuple[str | None, str | None]:
         variables = (own.api_key_env,) if own.api_key_env else facts.key_vars

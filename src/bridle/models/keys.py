@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tempfile
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
@@ -107,15 +106,16 @@ class Keys(Fixed, frozen=True):
         return "file"
 
     def forget(self, provider: str) -> bool:
-        """Remove a key; False when there was none."""
+        """Remove a key; False when there was none, `ConfigError` when it is still there after."""
         path = self._path(provider)
         if not path.exists():
             return False
-        with contextlib.suppress(msgspec.DecodeError):
-            if msgspec.json.decode(path.read_bytes(), type=_Record).place == "keyring":
-                ring = self.keyring or find_keyring()
-                if ring is not None:
-                    _drop(ring, provider)
+        try:
+            in_ring = msgspec.json.decode(path.read_bytes(), type=_Record).place == "keyring"
+        except msgspec.DecodeError:  # a damaged file is only to go away
+            in_ring = False
+        if in_ring:
+            _drop(self.keyring or find_keyring(), provider)
         path.unlink(missing_ok=True)
         return True
 
@@ -131,6 +131,8 @@ class Keys(Fixed, frozen=True):
         return self.directory / f"{provider}.json"
 
     def _write(self, path: Path, record: _Record) -> None:
+        import tempfile
+
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self.directory, prefix=".key-")
@@ -178,6 +180,11 @@ def _put(ring: Keyring, provider: str, key: str) -> bool:
         return False
 
 
-def _drop(ring: Keyring, provider: str) -> None:
-    with contextlib.suppress(Exception):
-        ring.delete_password(SERVICE, provider)
+def _drop(ring: Keyring | None, provider: str) -> None:
+    if ring is None:
+        raise ConfigError(f"The key of {provider} is in the keyring, which is not available here.")
+    try:
+        if ring.get_password(SERVICE, provider) is not None:  # many raise where there is none
+            ring.delete_password(SERVICE, provider)
+    except Exception as error:
+        raise ConfigError(f"The keyring did not drop the key of {provider}: {error}") from error

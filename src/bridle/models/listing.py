@@ -47,14 +47,18 @@ class AuthRow(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
+_NO_MONEY = (402, 429)
+"""The statuses of a good key whose account is empty."""
+
+
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """How a first call with a new key went."""
+    """How a first call with a new key went. With `bad_key` it is the key that was refused."""
 
     model: str
     ok: bool
     kind: Literal["works", "refused", "unavailable"]
     message: str
-    status: int | None = None
+    bad_key: bool = False
 
 
 def available(
@@ -136,7 +140,8 @@ async def try_key(registry: ModelRegistry, provider: str, model: str | None = No
     except ModelError as error:
         refused = error.kind in ("authentication", "bad_request")
         kind: Literal["refused", "unavailable"] = "refused" if refused else "unavailable"
-        return Tried(model=id, ok=False, kind=kind, message=str(error), status=error.status)
+        bad_key = error.kind == "authentication" and error.status not in _NO_MONEY
+        return Tried(model=id, ok=False, kind=kind, message=str(error), bad_key=bad_key)
     return Tried(model=id, ok=True, kind="works", message=f"{id} answers")
 
 

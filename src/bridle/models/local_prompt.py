@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from bridle.errors import ModelError
-from bridle.models.text_tools import written_result
+from bridle.models.text_tools import sample, written_result
 from bridle.types.content import File, Image, Text, ToolCall, ToolResult
 
 if TYPE_CHECKING:
@@ -175,21 +175,8 @@ def _asked(tool: ToolSpec) -> str:
 
 
 def _samples(tool: ToolSpec) -> dict[str, Any]:
-    return {name: _sample(name, schema) for name, schema in tool.parameters["properties"].items()}
-
-
-def _sample(name: str, schema: dict[str, Any]) -> Any:
-    if "enum" in schema:
-        return schema["enum"][0]
-    plain: dict[str, Any] = {
-        "integer": 1,
-        "number": 1.5,
-        "boolean": True,
-        "array": [],
-        "object": {},
-        "null": None,
-    }
-    return plain.get(schema.get("type", "string"), _SAMPLES.get(name, name))
+    properties = tool.parameters["properties"]
+    return {name: sample(schema, _SAMPLES.get(name, name)) for name, schema in properties.items()}
 
 
 def _call(tool: str, args: dict[str, Any]) -> str:

@@ -49,11 +49,3 @@ def find_calls(text: str, specs: Iterable[ToolSpec]) -> Printed | None:
     if found is None:
         return None
     return Printed(past + found.start, tuple(found.calls), found.after, found.shape)
-
-
-def without_calls(text: str, printed: Printed | None) -> str:
-    """What remains of a text when its calls are taken out."""
-    if printed is None:
-        return text
-    before = text[: printed.start].rstrip()
-    return f"{before}\n{printed.after}".strip() if printed.after else before

@@ -152,10 +152,11 @@ def _example(tool: ToolSpec) -> dict[str, Any]:
     """Arguments that fit the tool's required parameters."""
     properties = tool.parameters.get("properties", {})
     names = tool.parameters.get("required") or list(properties)[:1]
-    return {name: _sample(name, properties.get(name, {})) for name in names}
+    return {name: sample(properties.get(name), f"<{name}>") for name in names}
 
 
-def _sample(name: str, schema: Any) -> Any:
+def sample(schema: Any, otherwise: str) -> Any:
+    """A value that fits a schema, to show how it is written; `otherwise` for a text."""
     schema = schema if isinstance(schema, dict) else {}
     if schema.get("enum"):
         return schema["enum"][0]
@@ -169,4 +170,4 @@ def _sample(name: str, schema: Any) -> Any:
     }
     kind = schema.get("type", "string")
     kind = kind[0] if isinstance(kind, list) and kind else kind
-    return samples.get(kind, f"<{name}>") if isinstance(kind, str) else f"<{name}>"
+    return samples.get(kind, otherwise) if isinstance(kind, str) else otherwise

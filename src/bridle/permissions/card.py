@@ -5,7 +5,6 @@ Everything on it is shown to a person, so what could mislead the eye is written 
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +13,7 @@ from bridle.permissions.call import prepare
 from bridle.permissions.evaluate import evaluate
 from bridle.permissions.suggest import always_patterns
 from bridle.types.permissions import Grants
+from bridle.types.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _MAX_LINES = 60
 _MAX_TEXT = 4000
+_HOST = lazy(r"(?:[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*@)?|^[\w.-]+@)(\[[^\]]+\]|[\w.-]+)")
+"""The host of a URL, or of `user@host`."""
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
@@ -41,6 +43,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     tool: str
     title: str
+    reversible: bool
     reason: str | None = None
     rule: str | None = None
     command: str | None = None
@@ -50,13 +53,14 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     files: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     cost_usd: float | None = None
-    reversible: bool = False
     undo: str = ""
     always: tuple[Always, ...] = ()
 
 
 def shown(text: str, *, lines: bool = False) -> str:
     """The text with everything invisible or misleading written out; lines may stay lines."""
+    import unicodedata
+
     parts: list[str] = []
     for char in text:
         if lines and char in "\n\t":
@@ -92,7 +96,7 @@ def card(
         unnamed=tuple(shown(part.text) for part in _parts(call, "unnamed")),
         diff=_diff(call, before),
         files=_files(call),
-        hosts=tuple(shown(host) for host in facts.hosts),
+        hosts=tuple(shown(host) for host in _hosts(call)),
         cost_usd=facts.cost_usd,
         reversible=reversible,
         undo=undo,
@@ -134,6 +138,16 @@ def _files(call: Call) -> tuple[str, ...]:
     return tuple(shown(path) for path in dict.fromkeys([*call.facts.paths, *written]))
 
 
+def _hosts(call: Call) -> tuple[str, ...]:
+    """The hosts that a call says it reaches; of a command, those that its words name."""
+    commands = call.shell.analysis.commands if call.shell else ()
+    texts = [
+        text for command in commands for word in command.words[1:] for text in (word.text, word.raw)
+    ]
+    named = [found[1] for text in texts for found in _HOST.finditer(text)]
+    return tuple(dict.fromkeys([*call.facts.hosts, *named]))
+
+
 def _cut(text: str) -> str:
     if len(text) <= _MAX_TEXT:
         return text
@@ -157,15 +171,31 @@ def _diff(call: Call, before: str | None) -> str | None:
 
 
 def _changes(args: dict[str, Any], before: str | None) -> Iterator[tuple[str, str]]:
-    """What would become what: one edit, several, or a whole file."""
-    edits = args.get("edits")
-    for edit in edits if isinstance(edits, list) else [args]:
-        old, new = (edit.get("old"), edit.get("new")) if isinstance(edit, dict) else (None, None)
-        if isinstance(old, str) and isinstance(new, str):
-            yield old, new
+    """What would become what: the file as a whole where each edit is in it once, else each edit."""
     content = args.get("content")
     if isinstance(content, str):
         yield before or "", content
+        return
+    edits = args.get("edits")
+    given = edits if isinstance(edits, list) else [args]
+    pairs = [_pair(edit) for edit in given if isinstance(edit, dict)]
+    found = [pair for pair in pairs if pair is not None]
+    after = before
+    for old, new, everywhere in found:
+        times = after.count(old) if after and old else 0
+        certain = times == 1 or (everywhere and times > 1)
+        after = after.replace(old, new) if after and certain else None
+    if found and before is not None and after is not None:
+        yield before, after
+        return
+    yield from ((old, new) for old, new, _ in found)
+
+
+def _pair(edit: dict[str, Any]) -> tuple[str, str, bool] | None:
+    old, new = edit.get("old"), edit.get("new")
+    if not isinstance(old, str) or not isinstance(new, str):
+        return None
+    return old, new, edit.get("replace_all") is True
 
 
 def _undo(call: Call) -> tuple[bool, str]:

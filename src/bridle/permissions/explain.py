@@ -36,8 +36,8 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
 class Flip(msgspec.Struct, frozen=True, omit_defaults=True):
     """A change of a policy and what the call would get then."""
 
-    change: str
-    gives: str
+    change: str = ""
+    gives: str = ""
     remove: tuple[str, ...] = ()
     add: tuple[Rule, ...] = ()
     writable: tuple[str, ...] = ()
@@ -143,9 +143,31 @@ def flip(
         wanted, changes = {"allow", "notify"}, _allowing(tool, facts, policy, grants, hook)
     for change in _opening(decision, tool, facts, policy, list(changes)):
         found = evaluate(tool, facts, _apply(policy, change), grants, hook)
-        if found.effect in wanted:
-            return msgspec.structs.replace(change, gives=found.effect)
+        if found.effect not in wanted:
+            continue
+        for rule in change.add if len(change.add) > 1 else ():
+            kept = tuple(other for other in change.add if other is not rule)
+            fewer = msgspec.structs.replace(change, add=kept)
+            less = evaluate(tool, facts, _apply(policy, fewer), grants, hook)
+            if less.effect in wanted:
+                change, found = fewer, less
+        return msgspec.structs.replace(change, change=_said(change), gives=found.effect)
     return None
+
+
+def _said(change: Flip) -> str:
+    """A change in words."""
+    parts = [
+        f"add to {name}: {', '.join(places)}"
+        for name, places in (("writable", change.writable), ("readable", change.readable))
+        if places
+    ]
+    if change.remove:
+        parts.append(f"remove {', '.join(change.remove)}")
+    if change.add:
+        added = ", ".join(f"{rule.matches} → {rule.effect}" for rule in change.add)
+        parts.append(f"add: {added}")
+    return "; ".join(parts)
 
 
 def _apply(policy: Policy, change: Flip) -> Policy:
@@ -168,17 +190,15 @@ def _opening(
     call = prepare(tool, facts, policy, Grants())
     places = tuple(dict.fromkeys(posixpath.dirname(call.path(path)) for path in facts.paths))
     field = "writable" if call.writes() else "readable"
-    said = f"add to {field}: {', '.join(places)}"
-    for change in (Flip("", ""), *changes):
-        both = f"{said}; {change.change}" if change.change else said
-        yield msgspec.structs.replace(change, change=both, **{field: places})
+    for change in (Flip(), *changes):
+        yield msgspec.structs.replace(change, **{field: places})
 
 
 def _denying(tool: str, facts: CallFacts, policy: Policy) -> Iterator[Flip]:
     call = prepare(tool, facts, policy, Grants())
     for pattern in (*patterns_for(call, exact=True)[:1], call.tool):
         rule = Rule(id="added[0]", matches=pattern, effect="deny")
-        yield Flip(f"add: {pattern} → deny", "", add=(rule,))
+        yield Flip(add=(rule,))
 
 
 def _allowing(
@@ -191,7 +211,7 @@ def _allowing(
     """Changes to try, smallest first: rules less, rules more, both."""
     obstacles = _obstacles(tool, facts, policy, grants, hook)
     if obstacles:
-        yield Flip(f"remove {', '.join(obstacles)}", "", remove=obstacles)
+        yield Flip(remove=obstacles)
     call = prepare(tool, facts, policy, Grants())
     for exact in (True, False):
         patterns = patterns_for(call, exact=exact)
@@ -201,11 +221,9 @@ def _allowing(
         )
         if not added:
             continue
-        said = "add: " + ", ".join(f"{pattern} → allow" for pattern in patterns)
-        yield Flip(said, "", add=added)
+        yield Flip(add=added)
         if obstacles:
-            both = f"remove {', '.join(obstacles)}; {said}"
-            yield Flip(both, "", remove=obstacles, add=added)
+            yield Flip(remove=obstacles, add=added)
 
 
 def _obstacles(
@@ -224,5 +242,5 @@ def _obstacles(
         if decision.effect in ("allow", "notify") or decision.rule not in known:
             break
         found.append(decision.rule)
-        left = _apply(left, Flip("", "", remove=(decision.rule,)))
+        left = _apply(left, Flip(remove=(decision.rule,)))
     return tuple(found)

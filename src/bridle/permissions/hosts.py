@@ -99,8 +99,3 @@ def _matches(host: str, port: int | None, entry: str, *, any_port: bool) -> bool
         base = normal_host(name[2:])
         return base is not None and host.endswith("." + base)
     return normal_host(name) == host
-
-
-def url_allowed(url: str, allowed: tuple[str, ...] | None) -> bool:
-    """May this URL be fetched? Ask again for the target of every redirection."""
-    return host_of(url) is not None and host_allowed(url, allowed)

@@ -181,14 +181,6 @@ def coverage(policy: Policy, cases: Sequence[Case]) -> Coverage:
     )
 
 
-def backtest(old: Policy, new: Policy, calls: Sequence[Recorded]) -> Backtest:
-    """Decide the same calls with both policies, and tell what would have been different."""
-    return compare(
-        [evaluate(tool, facts, old).effect for tool, facts in calls],
-        [evaluate(tool, facts, new).effect for tool, facts in calls],
-    )
-
-
 def compare(before: Sequence[Verdict], after: Sequence[Verdict]) -> Backtest:
     """Tell what is different between two decisions about each of some calls."""
     kinds = [

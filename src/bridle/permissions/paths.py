@@ -142,11 +142,6 @@ def _fits(part: str, name: str) -> bool:
     return fnmatchcase(name, _MAGIC.sub(r"[\g<0>]", part).replace(HOLE, "*"))
 
 
-def is_temporary(path: str) -> bool:
-    """Is it in a directory for temporary files?"""
-    return any(inside(path, place) for place in TEMPORARY)
-
-
 def word_path(word: Word, home: str | None, root: str | None) -> str | None:
     """The path that a word means; None where only the running shell knows."""
     text = word.text

@@ -55,12 +55,3 @@ def category_named(name: str) -> Category:
         if category == name.lower():
             return category
     raise ConfigError(suggest(name, CATEGORIES, what="category"))
-
-
-def profile_table() -> dict[str, dict[str, str]]:
-    """Every profile with what it does, for printing."""
-    table: dict[str, dict[str, str]] = {}
-    for name in PROFILES:
-        table[name] = {category: EFFECTS[name][category] for category in CATEGORIES}
-        table[name]["summary"] = SUMMARIES[name]
-    return table

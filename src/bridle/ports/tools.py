@@ -44,11 +44,15 @@ class Child(Fixed, frozen=True, kw_only=True):
 
 
 class Suspended(Fixed, frozen=True, kw_only=True):
-    """The call waits for an answer that comes through the inbox, from whoever can give it."""
+    """The call waits for an answer that comes through the inbox, from whoever can give it.
 
-    id: str
-    kind: PendingKind
-    payload: dict[str, Any]
+    A tool returns it to wait for `session.resume_tool`, and is then run again with `ctx.resumed`;
+    `payload` tells what it waits for. Without an id it gets one from its call.
+    """
+
+    id: str = ""
+    kind: PendingKind = "tool"
+    payload: dict[str, Any] = msgspec.field(default_factory=dict)
     child: Child | None = None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import anyio
@@ -15,6 +14,7 @@ from bridle.repair.probe import ProbeFailed
 from bridle.repair.report import OnProgress, RepairReport, Replacement, SuspectLine
 from bridle.repair.search import Clock, Found, Search
 from bridle.repair.workspace import read_sources
+from bridle.sandbox import temps
 
 SHOWN_LINES = 8
 SHOWN_TESTS = 20
@@ -41,7 +41,7 @@ async def try_edits(
         return RepairReport(status="error", message="Repair needs a system with fork().")
     if not place.is_dir():
         return RepairReport(status="error", message=f"There is no directory {place}.")
-    with tempfile.TemporaryDirectory(prefix="bridle-repair-", ignore_cleanup_errors=True) as name:
+    with temps.directory() as name:
         search = Search(
             original=place,
             scratch=Path(name),

@@ -93,16 +93,14 @@ def _collect(whole: Family, parent: str | None, depth: int, rows: list[Spent]) -
 
 def _spent(whole: Family, parent: str | None, depth: int) -> list[Spent]:
     """A request's usage is its model's: that of the message that began last."""
-    model, priced, at_first = "?", True, True
+    model = "?"
     found: dict[str, Spent] = {}
     for event in whole.events:
         match event:
             case ev.RunStarted():
                 model = event.model_id or model
-                priced = at_first = event.price is not None
             case ev.MessageStarted(request=request) if request is not None:
                 model = request.model
-                priced = request.price is not None or (at_first and request.unpriced is not True)
             case ev.UsageUpdated():
                 before = found.get(model) or Spent(
                     run_id=whole.run_id,
@@ -119,7 +117,7 @@ def _spent(whole: Family, parent: str | None, depth: int) -> list[Spent]:
                     before,
                     requests=before.requests + 1,
                     estimated=before.estimated + event.estimated,
-                    unpriced=before.unpriced + (not priced),
+                    unpriced=before.unpriced + (event.unpriced is True),
                     usage=before.usage + event.usage,
                     cost_usd=before.cost_usd + event.cost_usd,
                 )

@@ -112,11 +112,6 @@ class FileAccess(Fixed, frozen=True):
             remove = os.rmdir if stat.S_ISDIR(status.st_mode) else os.unlink
             remove(place.name, dir_fd=place.directory)
 
-    def make_directory(self, path: str) -> None:
-        """Make a directory with its parents; one that exists is fine."""
-        with self._reach(path.rstrip("/") + "/_", make_parents=True) as place:
-            del place
-
     def status(self, path: str) -> FileStatus | None:
         """What a path leads to; None when it does not exist."""
         try:

@@ -1,27 +1,152 @@
-"""The private index from the user's: what is unchanged need not be read again.
+"""The private index: what of a workspace is in a snapshot, and what has changed since the last one.
 
-An index also knows files whose object is not what lies on the disk: line ends were converted, or a
-pointer stands for a large file. Those are forgotten, so that they are read as they are.
+It begins with the user's: what is unchanged need not be read again. An index also knows files whose
+object is not what lies on the disk: line ends were converted, or a pointer stands for a large file.
+Those are forgotten, so that they are read as they are.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-from typing import TYPE_CHECKING
+import stat
 
 import anyio
 
-from bridle.sandbox.repository import read_text
-
-if TYPE_CHECKING:
-    from bridle.sandbox.repository import Repository
+from bridle.errors import RunError, ToolError
+from bridle.sandbox.repository import Repository, read_text
+from bridle.types.base import Moving
 
 _NEEDS_MORE_FILES = (b"link\0\0", b"sdir\0\0")
 """Extensions of a split and of a sparse index."""
 
 POINTER = 1024
 """A pointer to a large file is shorter than this."""
+
+MAX_FILE = 64 * 1024 * 1024
+MAX_FILES = 100_000
+MAX_BYTES = 4 * 1024 * 1024 * 1024
+RESEED = 1000
+"""So many changes at once look like a checkout: the user's index may know them already."""
+
+
+class Index(Moving, kw_only=True):
+    """Follows the files of a workspace (`scope`, a part of the repository) and writes their tree.
+
+    Ignored files, nested repositories and what is too large are left out.
+    """
+
+    repository: Repository
+    scope: str
+    _last: tuple[tuple[int, ...], str] | None = None
+    _seeded: int = 0
+
+    async def write(self) -> str:
+        """Write the workspace as it is now; the id of its tree. The caller holds the locks."""
+        if not self._index_state():
+            await self._seed()
+        try:
+            changed = await self._changed()
+        except RunError:  # an index that git cannot read is made anew, once
+            os.unlink(self.repository.index)
+            changed = await self._changed()
+        if len(changed) > RESEED and self._index_time() > self._seeded:
+            await self._seed()
+            changed = await self._changed()
+        if not changed and self._last is not None and self._last[0] == self._index_state():
+            return self._last[1]
+        # what cannot be a file any more is dropped first: git would refuse its path
+        links: dict[bytes, bool] = {b"": False}
+        turned = {p for p in changed if self._is_directory(p) or self._behind_link(p, links)}
+        await self._update("--force-remove", paths=[path for path in changed if path in turned])
+        rest = [path for path in changed if path not in turned]
+        await self._update("--add", "--remove", "--replace", paths=rest)
+        _, tree = await self.repository.git("write-tree")
+        self._last = (self._index_state(), tree.decode().strip())
+        return self._last[1]
+
+    async def left_out(self) -> list[bytes]:
+        """The paths that are not written: ignored ones, and the other exceptions."""
+        _, ignored = await self.repository.git(
+            "ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory", *self._scoped()
+        )
+        _, others = await self.repository.git(
+            "ls-files", "-z", "-o", "--exclude-standard", *self._scoped()
+        )
+        found = [path for path in ignored.split(b"\0") if path]
+        return found + [path for path in others.split(b"\0") if path and self._size(path) is None]
+
+    async def _changed(self) -> list[bytes]:
+        """Paths that differ from the private index, without what is not covered."""
+        _, listing = await self.repository.git(
+            "ls-files", "-z", "-t", "-m", "-o", "--exclude-standard", *self._scoped()
+        )
+        found: dict[bytes, None] = {}
+        total = 0
+        for record in listing.split(b"\0"):
+            size = self._size(record[2:]) if record else None
+            if size is not None:
+                found[record[2:]] = None
+                total += size
+        if len(found) > MAX_FILES or total > MAX_BYTES:
+            raise ToolError(
+                f"the workspace is too large to snapshot: {len(found):,} new files, "
+                f"{total:,} bytes; ignore what need not be undone in .gitignore",
+                kind="too_large",
+            )
+        return list(found)
+
+    async def _update(self, *options: str, paths: list[bytes]) -> None:
+        if paths:
+            stdin = b"".join(path + b"\0" for path in paths)
+            await self.repository.git("update-index", *options, "-z", "--stdin", stdin=stdin)
+
+    def _is_directory(self, path: bytes) -> bool:
+        full = os.path.join(os.fsencode(self.repository.source.top), path)
+        return os.path.isdir(full) and not os.path.islink(full)
+
+    def _behind_link(self, path: bytes, known: dict[bytes, bool]) -> bool:
+        """Whether a directory on the way to a path is a link now; `known` are those looked at."""
+        parent = os.path.dirname(path)
+        if parent not in known:
+            full = os.path.join(os.fsencode(self.repository.source.top), parent)
+            known[parent] = self._behind_link(parent, known) or os.path.islink(full)
+        return known[parent]
+
+    def _size(self, path: bytes) -> int | None:
+        """The size of what a snapshot would read; None for what it does not cover."""
+        full = os.path.join(os.fsencode(self.repository.source.top), path)
+        try:
+            status = os.lstat(full)
+        except OSError:
+            return 0  # deleted: recorded as such
+        if stat.S_ISDIR(status.st_mode):
+            nested = path.endswith(b"/") or os.path.lexists(os.path.join(full, b".git"))
+            return None if nested else 0
+        if not stat.S_ISREG(status.st_mode):
+            return 0 if stat.S_ISLNK(status.st_mode) else None
+        if status.st_size > MAX_FILE or not os.access(full, os.R_OK):
+            return None
+        return status.st_size
+
+    async def _seed(self) -> None:
+        self._seeded = self._index_time()
+        await seed(self.repository)
+
+    def _index_time(self) -> int:
+        try:
+            return os.stat(self.repository.source.index).st_mtime_ns
+        except OSError:
+            return 0
+
+    def _index_state(self) -> tuple[int, ...]:
+        try:
+            status = os.stat(self.repository.index)
+        except OSError:
+            return ()
+        return (status.st_ino, status.st_mtime_ns, status.st_size)
+
+    def _scoped(self) -> tuple[str, ...]:
+        return ("--", self.scope) if self.scope else ()
 
 
 async def seed(repository: Repository) -> None:
@@ -41,6 +166,8 @@ async def seed(repository: Repository) -> None:
 
 def _copy(repository: Repository) -> bytes | None:
     """Copy the user's index with its time, which decides what may have changed since."""
+    import shutil
+
     source = repository.source.index
     copy = os.path.join(repository.directory, "tmp", "index")
     try:

@@ -19,6 +19,8 @@ import sys
 from bridle.sandbox import tree, warden
 
 MAX_FDS = 16
+PLAIN, CONFINED = b"c", b"l"
+"""A command, and one that confines itself."""
 
 
 def serve(control: int, owner: int) -> None:
@@ -40,21 +42,22 @@ def serve(control: int, owner: int) -> None:
         ready = {fd for fd, _ in poller.poll(20 if blind else None)}
         _collect(wardens)
         if ready & asked:
-            listening = _take(link, wardens, owner_fd)
-            _preload()  # behind the first command, which did not wait for it
+            asked_for = _take(link, wardens, owner_fd)
+            listening = bool(asked_for)
+            _preload(asked_for == CONFINED)  # behind the command, which did not wait for it
 
 
-def _take(link: _socket.socket, wardens: dict[int, int], owner_fd: int) -> bool:
-    """Take one request and fork its warden; False when nobody asks any more.
+def _take(link: _socket.socket, wardens: dict[int, int], owner_fd: int) -> bytes:
+    """Take one request and fork its warden; tells its kind, nothing when nobody asks any more.
 
     A socket that is merely empty means that the owner ended while a copy of its end lives on.
     """
     try:
         data, ancillary, _flags, _address = link.recvmsg(1, _socket.CMSG_SPACE(4 * MAX_FDS))
     except OSError:
-        return False
+        return b""
     if not data:
-        return False
+        return b""
     fds: list[int] = []
     for level, kind, payload in ancillary:
         if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
@@ -67,7 +70,7 @@ def _take(link: _socket.socket, wardens: dict[int, int], owner_fd: int) -> bool:
         warden.refuse(fds[0], f"no process can be started: {error.strerror}")
         for fd in fds[1:]:
             os.close(fd)
-        return True
+        return data
     if pid == 0:
         link.close()
         for fd in wardens.values():
@@ -77,15 +80,19 @@ def _take(link: _socket.socket, wardens: dict[int, int], owner_fd: int) -> bool:
     for fd in fds:
         os.close(fd)
     wardens[pid] = tree.watch(pid)
-    return True
+    return data
 
 
-def _preload() -> None:
+def _preload(confined: bool) -> None:
     """Import here, once, what wardens and commands would each import for themselves."""
-    if "bridle.sandbox.shadows" not in sys.modules:
+    missing = {"bridle.sandbox.shadows"} | ({"bridle.sandbox.confine"} if confined else set())
+    if not missing <= sys.modules.keys():
         import resource  # noqa: F401
 
-        from bridle.sandbox import confine, shadows  # noqa: F401
+        from bridle.sandbox import shadows  # noqa: F401
+
+        if confined:
+            from bridle.sandbox import confine  # noqa: F401
 
         gc.collect()
         gc.freeze()

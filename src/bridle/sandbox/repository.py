@@ -194,6 +194,8 @@ class Repository(Fixed, frozen=True):
         if ended.code not in codes:
             lines = said["stderr"].decode("utf-8", "replace").splitlines()
             why = "; ".join(line for line in lines if not line.startswith("warning:"))
+            if "bad object" in why:
+                raise RunError("the files that were saved then are not kept any more (bridle gc)")
             raise RunError(f"git {arguments[0]} failed in the snapshot store: {why}")
         return ended.code, bytes(said["stdout"])
 

@@ -43,11 +43,10 @@ class Conflict(Fact, frozen=True, kw_only=True):
 
 
 class Restored(Fact, frozen=True, kw_only=True):
-    """What a restore did: put back, merged with later edits, already so, or left alone."""
+    """What a restore did: put back, merged with later edits, or left alone."""
 
     restored: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
-    unchanged: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
 
 
@@ -230,7 +229,7 @@ def _spread(directory: str, step: Step) -> list[str]:
 def apply(root: str, steps: Sequence[Step]) -> Restored:
     """Do it: deletions first, so that a file can stand where a directory stood."""
     roots = (Root(root, root),)
-    done: dict[str, list[str]] = {"restored": [], "merged": [], "unchanged": []}
+    done: dict[str, list[str]] = {"restored": [], "merged": []}
     conflicts: list[Conflict] = []
     for step in sorted(steps, key=lambda step: (step.action != "delete", step.path)):
         try:
@@ -242,7 +241,7 @@ def apply(root: str, steps: Sequence[Step]) -> Restored:
                     _write(roots, step)
                     done["merged" if step.merged else "restored"].append(step.path)
                 case "nothing":
-                    done["unchanged"].append(step.path)
+                    pass  # it is so already
                 case "merge" | "conflict":
                     conflicts.append(Conflict(path=step.path, why=step.why))
         except (OSError, ToolError) as error:
@@ -251,7 +250,6 @@ def apply(root: str, steps: Sequence[Step]) -> Restored:
     return Restored(
         restored=tuple(sorted(done["restored"])),
         merged=tuple(done["merged"]),
-        unchanged=tuple(done["unchanged"]),
         conflicts=tuple(conflicts),
     )
 

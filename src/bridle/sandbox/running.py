@@ -9,6 +9,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.lowlevel
 
 from bridle.errors import RunError, ToolError
 from bridle.ports.processes import Exit
@@ -100,6 +101,8 @@ class Running:
             if not data:
                 return
             await take(stream, data)
+            # who writes faster than we read never makes us wait, and would have the loop for itself
+            await anyio.lowlevel.checkpoint()
 
     def kill(self) -> None:
         """End the whole tree now."""
@@ -131,11 +134,10 @@ class Running:
         match message:
             case {"pid": pid}:
                 self.pid = pid
-            case {"code": code, "cpu": cpu, "peak": peak, "counters": counters, "notes": notes}:
+            case {"code": code, "cpu": cpu, "counters": counters, "notes": notes}:
                 self._exit = Exit(
                     code=code,
                     cpu_seconds=cpu,
-                    peak_bytes=peak,
                     counters=counters,
                     notes=(*self._launch.notes, *notes),
                 )

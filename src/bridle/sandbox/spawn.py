@@ -38,7 +38,7 @@ class Keeper:
         """Of the running keeper; 0 before the first command."""
         self._owner = 0
 
-    def hand_over(self, fds: Sequence[int]) -> None:
+    def hand_over(self, fds: Sequence[int], kind: bytes) -> None:
         """Give a command's link and streams to the keeper; a dead keeper is replaced once."""
         with self._lock:
             for attempt in (1, 2):
@@ -46,7 +46,7 @@ class Keeper:
                     self._start()
                 assert self._control is not None
                 try:
-                    socket.send_fds(self._control, [b"c"], list(fds))
+                    socket.send_fds(self._control, [kind], list(fds))
                 except OSError as error:
                     self._forget()
                     if attempt == 2:
@@ -103,7 +103,8 @@ class Link:
     async def start(self, launch: Launch, stdio: Sequence[int]) -> None:
         """Hand the command over."""
         try:
-            KEEPER.hand_over([self._theirs.fileno(), *stdio, *launch.fds])
+            kind = b"l" if launch.confinement else b"c"  # as the keeper names them
+            KEEPER.hand_over([self._theirs.fileno(), *stdio, *launch.fds], kind)
         finally:
             self._theirs.close()
         request = marshal.dumps(

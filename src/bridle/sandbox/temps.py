@@ -13,9 +13,14 @@ import itertools
 import os
 import stat
 import weakref
+from typing import TYPE_CHECKING
 
+from bridle.errors import ConfigError
 from bridle.sandbox.emptying import Budget, empty, measure
 from bridle.types.base import Fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LOOKED_AT = 8
 REMOVED = 500
@@ -83,6 +88,16 @@ def remove(path: str) -> None:
         empty(directory, name, Budget())
     finally:
         os.close(directory)
+
+
+@contextlib.contextmanager
+def directory() -> Iterator[str]:
+    """A private directory for as long as it is needed."""
+    path = make()
+    try:
+        yield path
+    finally:
+        remove(path)
 
 
 def sweep(
@@ -178,7 +193,11 @@ def _base() -> str:
 
 def _temporary() -> str:
     """Where temporary files go; as `tempfile` has it, without what its import costs."""
-    for place in (*(os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")), "/tmp"):
-        if place and os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK):
+    named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]
+    places = [place for place in (*named, "/tmp", "/var/tmp") if place]
+    for place in places:
+        if os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK):
             return os.path.realpath(place)
-    return os.path.realpath("/var/tmp")
+    raise ConfigError(
+        f"No temporary directory can be written, of {', '.join(places)}; set TMPDIR to one."
+    )

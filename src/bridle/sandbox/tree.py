@@ -7,7 +7,6 @@ its parent is not found.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import select
 import sys
@@ -23,13 +22,24 @@ PR_SET_CHILD_SUBREAPER = 36
 SIGKILL = 9
 SIGSTOP = 19 if sys.platform == "linux" else 17
 LINUX = sys.platform == "linux"
-libc = ctypes.CDLL(None)
 
 
 def adopt_orphans() -> None:
     """Become the parent of orphaned descendants (Linux)."""
     if LINUX:
-        libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def prctl(option: int, value: int) -> None:
+    """Ask Linux for something about this process.
+
+    The C module does it without `ctypes`, which would be half of what a helper imports.
+    """
+    import _ctypes
+
+    here = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # this process itself
+    function = _ctypes.dlsym(here, "prctl")
+    _ctypes.call_function(function, (option, value, 0, 0, 0))
 
 
 def watch(pid: int) -> int:

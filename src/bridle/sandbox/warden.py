@@ -90,7 +90,6 @@ def _supervise(
     return {
         "code": os.waitstatus_to_exitcode(status),
         "cpu": usage.ru_utime + usage.ru_stime if usage else 0.0,
-        "peak": usage.ru_maxrss * (1024 if tree.LINUX else 1) if usage else 0,
         "counters": _counters(request["groups"]),
     }
 
@@ -162,7 +161,7 @@ def _become(request: dict[str, Any], fds: list[int], tell: int) -> NoReturn:
     try:
         warden = os.getppid()
         if tree.LINUX:
-            tree.libc.prctl(PR_SET_PDEATHSIG, tree.SIGKILL, 0, 0, 0)
+            tree.prctl(PR_SET_PDEATHSIG, tree.SIGKILL)
             if os.getppid() != warden:
                 os._exit(126)
             _write("/proc/self/oom_score_adj", "500")

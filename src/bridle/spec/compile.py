@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bridle.models.endpoints import ProviderConfig
+from bridle.models.endpoints import ProviderConfig, check_provider
 from bridle.permissions.compile import from_execution_policy
 from bridle.permissions.patterns import canonical
 from bridle.spec.checks import compile_checks
@@ -158,6 +158,8 @@ def _providers(spec: HarnessSpec) -> dict[str, ProviderConfig]:
         name = (policy.primary or "openai/").partition("/")[0]
         own = providers.get(name, ProviderConfig())
         providers[name] = msgspec.structs.replace(own, base_url=policy.base_url)
+    for name in policy.providers:
+        check_provider(name, providers[name])
     return providers
 
 

@@ -34,15 +34,6 @@ def place_of(field: str) -> Place:
     return tuple(int(index) if index else name for name, index in names)
 
 
-def load_spec(path: Path) -> HarnessSpec:
-    """Read and validate a spec."""
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"cannot be read: {error}", file=str(path)) from error
-    return parse_spec(text, file=str(path))
-
-
 def parse_spec(text: str, *, file: str) -> HarnessSpec:
     """Validate the text of a spec."""
     data, lines = read_fields(text, file=file)

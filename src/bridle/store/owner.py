@@ -6,17 +6,27 @@ A process is known by host, boot, pid and start time, so a reused pid is not mis
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import socket
 import subprocess
 from pathlib import Path
 
+import msgspec
+
 from bridle.types.threads import Owner
+
+_opened = itertools.count(1)
 
 
 def this_process() -> Owner:
     """The identity of this process."""
     return _process(os.getpid())
+
+
+def new_owner() -> Owner:
+    """The identity of a harness that is opened now, in this process."""
+    return msgspec.structs.replace(this_process(), opened=next(_opened))
 
 
 @functools.cache

@@ -23,6 +23,7 @@ from bridle.errors import ToolError, UserError
 from bridle.ports.tools import CallScope, Outcome, Recorded, Suspended
 from bridle.tools.schema import Parameters, hints_of
 from bridle.types.base import Fixed
+from bridle.types.ids import derive_id
 from bridle.types.tools import CATEGORIES, CallFacts, Category, Done, Effect, Failed, ToolSpec
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ class ToolContext(Fixed, Generic[Deps], frozen=True, kw_only=True):
     deps: Deps | None = None
     values: dict[str, Any] = msgspec.field(default_factory=dict)
     scope: CallScope
+
+    @property
+    def resumed(self) -> Any:
+        """What a call that had suspended itself was given; None before."""
+        return self.scope.resumed
 
     def progress(self, text: str) -> None:
         """Tell whoever watches how it goes."""
@@ -234,7 +240,10 @@ def _executor(
             returned = await anyio.to_thread.run_sync(
                 lambda: function(**values), abandon_on_cancel=True
             )
-        return outcome(returned)
+        found = outcome(returned)
+        if isinstance(found, Suspended) and not found.id:
+            return msgspec.structs.replace(found, id=derive_id("sus", scope.call_id))
+        return found
 
     return execute
 

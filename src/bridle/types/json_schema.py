@@ -92,6 +92,7 @@ def _known(body: Any, at: str) -> Iterator[str]:
             f"{at} is not a schema: {_text(body)}"
         )
     for keyword, value in body.items():
+        _check_keyword(keyword, value, at)
         if keyword in MAPS or keyword in ("$defs", "definitions"):
             for name, below in value.items():
                 yield from _known(below, f"{at}.{keyword}.{name}")
@@ -102,10 +103,29 @@ def _known(body: Any, at: str) -> Iterator[str]:
             yield from _known(value, f"{at}.{keyword}")
         elif keyword == "$ref":
             yield str(value)
-        elif keyword == "pattern":
-            _pattern(value, at)
-        elif keyword not in CHECKS and keyword not in ANNOTATIONS and keyword not in TOGETHER:
-            raise ValueError(f"{at}: the keyword {keyword!r} is not supported")
+
+
+def _check_keyword(keyword: str, value: Any, at: str) -> None:
+    """Refuse a keyword that is not known, or cannot have such a value."""
+    if keyword not in CHECKS and keyword not in ANNOTATIONS and keyword not in TOGETHER:
+        raise ValueError(f"{at}: the keyword {keyword!r} is not supported")
+    if not _fits(keyword, value):
+        raise ValueError(f"{at}.{keyword} cannot be {_text(value)}")
+    if keyword == "pattern":
+        _pattern(value, at)
+
+
+def _fits(keyword: str, value: Any) -> bool:
+    """Whether a keyword can have such a value at all."""
+    if keyword == "type":
+        names = value if isinstance(value, list) else [value]
+        return bool(names) and all(isinstance(name, str) and name in TYPES for name in names)
+    if keyword == "required":
+        return isinstance(value, list) and all(isinstance(name, str) for name in value)
+    shape = SHAPES.get(keyword)
+    return shape is None or (
+        isinstance(value, shape) and isinstance(value, bool) == (shape is bool)
+    )
 
 
 def _pattern(text: str, at: str) -> None:
@@ -153,10 +173,7 @@ def _is(value: Any, name: str) -> bool:
         return name == "boolean"
     if name == "integer":
         return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    kinds: dict[str, type | tuple[type, ...]] = {
-        "string": str, "number": (int, float), "object": dict, "array": list, "null": type(None),
-    }  # fmt: skip
-    return name in kinds and isinstance(value, kinds[name])
+    return isinstance(value, TYPES[name])
 
 
 def _enum(value: Any, expected: Any, at: str, _schema: Schema) -> Iterator[Problem]:
@@ -258,6 +275,10 @@ def _text(value: Any) -> str:
 
 
 _number = (int, float)
+TYPES: dict[str, type | tuple[type, ...]] = {
+    "string": str, "number": _number, "integer": _number, "boolean": bool, "object": dict,
+    "array": list, "null": type(None),
+}  # fmt: skip
 CHECKS: dict[str, Check] = {
     "$ref": _ref, "type": _type, "enum": _enum, "const": _const, "required": _required,
     "propertyNames": _property_names, "contains": _contains, "uniqueItems": _unique,
@@ -275,3 +296,11 @@ PARTS = frozenset(
     ["items", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else"]
 )
 TOGETHER = MAPS | LISTS | PARTS
+SHAPES: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys((*MAPS, "$defs", "definitions"), dict),
+    **dict.fromkeys((*LISTS, "enum"), list),
+    **dict.fromkeys(("$ref", "pattern"), str),
+    **dict.fromkeys([name for name in CHECKS if name.startswith(("min", "max", "excl"))], _number),
+    "multipleOf": _number,
+    "uniqueItems": bool,
+}

@@ -11,6 +11,7 @@ Role = Literal["user", "assistant", "tool"]
 
 StopReason = Literal[
     "end_turn",  # the model is done
+    "paused",  # the provider rests; the same request with this answer goes on
     "tool_use",  # the model asks for tools
     "max_tokens",  # the output limit was reached
     "stop_sequence",

@@ -29,17 +29,21 @@ class Thread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
-    """Who drains a thread: precise enough to know on the same host whether it still lives."""
+    """Who drains a thread: precise enough to know on the same host whether it still lives.
+
+    `opened` tells the harnesses of one process apart, each time that one is opened.
+    """
 
     host: str
     boot: str
     pid: int
     started: str
+    opened: int = 0
 
     @property
     def key(self) -> str:
-        """What tells this process from every other, also from one that gets its number later."""
-        return f"{self.host}/{self.boot}/{self.pid}/{self.started}"
+        """What tells this owner from every other, also from one that gets its number later."""
+        return f"{self.host}/{self.boot}/{self.pid}/{self.started}/{self.opened}"
 
     def __str__(self) -> str:
         return f"pid {self.pid} on {self.host}"

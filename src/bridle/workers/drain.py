@@ -20,7 +20,6 @@ from bridle.types.runs import Failure
 if TYPE_CHECKING:
     from bridle.journal.state import ThreadState
     from bridle.ports.clock import Clock
-    from bridle.types.events import DurableEvent
     from bridle.types.threads import Lease, Owner
 
 LEASE_SECONDS = 30.0
@@ -54,8 +53,6 @@ class Drain(Moving, kw_only=True):
     paused: bool = False
     _turns: dict[str, Turn] = msgspec.field(default_factory=dict)
     _recent: dict[str, ThreadState] = msgspec.field(default_factory=dict)
-    _taking: set[str] = msgspec.field(default_factory=set)
-    _epochs: dict[str, int] = msgspec.field(default_factory=dict)
 
     async def run(self, thread_id: str) -> None:
         """Drain a thread that has something to do; raises `ThreadInUse` when somebody else does.
@@ -66,7 +63,7 @@ class Drain(Moving, kw_only=True):
         store = self.journal.store
         if not await store.unfinished([thread_id]):
             return  # a wake that somebody else dealt with leaves no trace
-        lease, taken = await self._take(thread_id)
+        lease, taken = await store.take_lease(thread_id, self.owner, seconds=self.lease_seconds)
         failure: BridleError | None = None
         try:
             await self.journal.publish((taken,))
@@ -84,25 +81,8 @@ class Drain(Moving, kw_only=True):
         self._remember(thread_log.state)
 
     def holds(self, lease: Lease) -> bool:
-        """Whether a lease is ours, and not that of another harness in this process.
-
-        Epochs only grow: one that is not newer than our last one was ours, or is over.
-        """
-        if lease.owner != self.owner:
-            return False
-        ours = self._epochs.get(lease.thread_id, 0)
-        return lease.epoch <= ours or lease.thread_id in self._taking
-
-    async def _take(self, thread_id: str) -> tuple[Lease, DurableEvent]:
-        self._taking.add(thread_id)
-        try:
-            lease, taken = await self.journal.store.take_lease(
-                thread_id, self.owner, seconds=self.lease_seconds
-            )
-            self._epochs[thread_id] = lease.epoch
-        finally:
-            self._taking.discard(thread_id)
-        return lease, taken
+        """Whether a lease is ours, and not that of another harness in this process."""
+        return lease.owner == self.owner
 
     def pause(self) -> None:
         """Let every drain rest at its next safe boundary; runs stay open and can be resumed."""

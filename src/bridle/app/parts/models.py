@@ -44,19 +44,21 @@ class SessionModels:
             raise ConfigError(suggest(scope, ("thread", "session"), what="scope"))
         blueprint = self._attachment.engine.blueprint
         target = blueprint.mode(mode) if mode is not None else self._mode()
-        blueprint.check_model(id)
+        blueprint.models.check(id)
         if scope == "session":
             self._attachment.session_models[target.id] = id
         else:
             self._attachment.session_models.pop(target.id, None)
-        await self._attachment.settle(SwitchModel(model_id=id, mode_id=target.id, scope=scope))
+        await self._attachment.inbox.settle(
+            SwitchModel(model_id=id, mode_id=target.id, scope=scope)
+        )
 
     async def available(self) -> list[ModelRow]:
         """The models that can be used, with price, key and use count."""
-        blueprint = self._attachment.engine.blueprint
-        counts = blueprint.use_counts
-        rows = available(blueprint.registry(), use_counts=counts() if callable(counts) else counts)
-        if blueprint.model_auth is None:
+        models = self._attachment.engine.blueprint.models
+        counts = models.use_counts
+        rows = available(models.registry(), use_counts=counts() if callable(counts) else counts)
+        if models.auth is None:
             return rows
         allowed = {row.provider: row.ok for row in await self._auth()}
         return [
@@ -73,7 +75,7 @@ class SessionModels:
         found = [row for row in await self._auth() if row.provider == provider]
         if found:
             return found[0]
-        checker = self._attachment.engine.blueprint.model_auth
+        checker = self._attachment.engine.blueprint.models.auth
         keyless = await keyless_status(provider, checker)
         if keyless is None:
             raise ConfigError(
@@ -83,8 +85,8 @@ class SessionModels:
         return keyless
 
     async def _auth(self) -> list[AuthRow]:
-        blueprint = self._attachment.engine.blueprint
-        return await auth_status(blueprint.registry(), blueprint.model_auth)
+        models = self._attachment.engine.blueprint.models
+        return await auth_status(models.registry(), models.auth)
 
     def _mode(self) -> Mode:
         return self._attachment.engine.blueprint.mode(self._attachment.state.mode_id)

@@ -37,7 +37,7 @@ class SessionModes:
             model = model_for(self._attachment, known[id])
             previous = self.current.id
             op = SwitchMode(mode_id=id, model_id=model, previous_mode_id=previous)
-            await self._attachment.settle(op)
+            await self._attachment.inbox.settle(op)
         return self.current
 
 
@@ -45,4 +45,4 @@ def model_for(attachment: Attachment, mode: Mode) -> str | None:
     """The model of a mode: chosen for the thread, else the mode's, the agent's, the harness's."""
     chosen = attachment.session_models.get(mode.id) or attachment.state.models.get(mode.id)
     blueprint = attachment.engine.blueprint
-    return chosen or mode.model or mode.agent_model or blueprint.model
+    return chosen or mode.model or mode.agent_model or blueprint.models.name

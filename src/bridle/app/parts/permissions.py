@@ -12,7 +12,7 @@ from bridle.journal.fold_thread import RULES_SETTING
 from bridle.permissions.evaluate import evaluate
 from bridle.permissions.profiles import category_named, effect_named
 from bridle.types.content import ToolCall
-from bridle.types.events import SettingsChanged
+from bridle.types.events import PermissionGranted, SettingsChanged
 from bridle.types.ops import Grant
 from bridle.types.permissions import Decision, Rule
 
@@ -35,7 +35,7 @@ class SessionPermissions:
     @property
     def grants(self) -> dict[str, list[str]]:
         """What was granted for this session."""
-        terms = terms_of(self._attachment.state.grants, ())
+        terms = terms_of(self._given(), ())
         return {
             "categories": sorted(terms.grants.categories),
             "tools": sorted(terms.grants.tools),
@@ -69,11 +69,11 @@ class SessionPermissions:
     async def grant_category(self, category: str) -> None:
         """Allow a category for the rest of the session."""
         category_named(category)
-        await self._attachment.settle(Grant(scope="category", matches=category))
+        await self._attachment.inbox.settle(Grant(scope="category", matches=category))
 
     async def grant_tool(self, tool: str) -> None:
         """Allow a tool for the rest of the session."""
-        await self._attachment.settle(Grant(scope="tool", matches=tool))
+        await self._attachment.inbox.settle(Grant(scope="tool", matches=tool))
 
     def category_of(self, tool: str) -> str | None:
         """The category of a tool, None when there is no such tool."""
@@ -90,7 +90,12 @@ class SessionPermissions:
             raise UserError(facts.problem)
         facts = msgspec.structs.replace(facts, args=args)
         policy = msgspec.structs.replace(blueprint.policy, rules=self.rules)
-        return evaluate(tool, facts, policy, terms_of(state.grants, ()).grants)
+        return evaluate(tool, facts, policy, terms_of(self._given(), ()).grants)
+
+    def _given(self) -> list[PermissionGranted]:
+        """What was granted while this harness was open; earlier grants are only kept for audit."""
+        owner = self._attachment.engine.dispatcher.drain.owner.key
+        return [grant for grant in self._attachment.state.grants if grant.owner == owner]
 
     async def _add(self, rule: Rule) -> None:
         def added(state: ThreadState) -> SettingsChanged:

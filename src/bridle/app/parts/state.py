@@ -70,6 +70,13 @@ class StateShape:
         except (msgspec.ValidationError, ValueError) as error:
             raise UserError(f"The state would not be valid: {error}") from error
 
+    def merged(self, kept: Mapping[str, Any] | None) -> dict[str, Any]:
+        """What a thread kept over the initial state; fields that the class lost are left out."""
+        known = {**self.initial, **(kept or {})}
+        if self.kind is None:
+            return known
+        return {name: known[name] for name in self.initial}
+
     def build(self, values: Mapping[str, Any]) -> Any:
         """The state as its own class; a mapping where there is none. It shares nothing."""
         copied = msgspec.json.decode(msgspec.json.encode(values))
@@ -150,5 +157,4 @@ class SessionState:
             await self._attachment.journal.change(self._attachment.thread.id, change)
 
     def _values(self, state: ThreadState) -> dict[str, Any]:
-        kept = state.values
-        return dict(self._shape.initial if kept is None else {**self._shape.initial, **kept})
+        return self._shape.merged(state.values)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bridle.errors import UserError
+from bridle.types.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from bridle.app.attachment import Attachment
     from bridle.app.display import DisplayState
-    from bridle.types.tasks import Task
 
 
 class SessionTasks:
@@ -24,6 +28,10 @@ class SessionTasks:
         """The tasks as the agent last wrote them."""
         return self._attachment.state.tasks
 
-    async def restore(self, tasks: Iterable[Task]) -> None:
+    async def restore(self, tasks: Iterable[Task | Mapping[str, Any]]) -> None:
         """Show these tasks; the agent's own list is not touched and no event is recorded."""
-        self._display.restore_tasks(tuple(tasks))
+        try:
+            shown = tuple(msgspec.convert(task, Task, from_attributes=True) for task in tasks)
+        except msgspec.ValidationError as error:
+            raise UserError(f"These are no tasks: {error}") from error
+        self._display.restore_tasks(shown)

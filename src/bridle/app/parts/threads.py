@@ -127,11 +127,11 @@ class SessionThreads:
         await self._come(copied.id, created)
         for mode_id, model_id in state.models.items():
             op = SwitchModel(model_id=model_id, mode_id=mode_id, scope="thread")
-            await self._attachment.settle(op)
+            await self._attachment.inbox.settle(op)
         if state.mode_id is not None:
             previous = self._attachment.engine.blueprint.default_mode.id
             mode = SwitchMode(mode_id=state.mode_id, previous_mode_id=previous)
-            await self._attachment.settle(mode)
+            await self._attachment.inbox.settle(mode)
         return self._attachment.thread
 
     async def delete(self, id: str) -> None:
@@ -141,9 +141,11 @@ class SessionThreads:
         lease = await self._journal.store.lease(id)
         if lease is not None:
             raise ConfigError(f"Thread {id!r} is being worked on by {lease.owner}; abort it first.")
-        await self._journal.append(id, ThreadDeleted())
+        (deleted,) = await self._journal.append(id, ThreadDeleted())
         if self._attachment.thread_id == id:
             await self._attachment.leave()
+        else:
+            self._attachment.heard(deleted)
 
     async def messages(
         self, *, limit: int | None = None, thread_id: str | None = None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end_turn",
-    "pause_turn": "end_turn",
+    "pause_turn": "paused",
     "tool_use": "tool_use",
     "max_tokens": "max_tokens",
     "model_context_window_exceeded": "max_tokens",

@@ -8,6 +8,7 @@ import anyio
 
 from bridle.errors import ModelError
 from bridle.models.errors import provider_error, read_complaint
+from bridle.models.packed import unpacker
 from bridle.models.proxies import public_url
 from bridle.models.sse import SseParser
 from bridle.types.base import Fixed
@@ -74,9 +75,9 @@ class Endpoint(Fixed, frozen=True, kw_only=True):
         try:
             response = await self._post(path, body())
             try:
-                parser = SseParser()
+                parser, plain = SseParser(), unpacker(_packing(response))
                 while not decoder.done and (data := await _receive(response, decoder)):
-                    for event in parser.feed(data):
+                    for event in parser.feed(plain(data)):
                         for part in decoder.feed(event):
                             yield part
                 finish = decoder.finish()
@@ -134,7 +135,11 @@ def make_endpoint(
     headers: Mapping[str, str] | None,
 ) -> Endpoint:
     """An endpoint that sends JSON and its credentials; given headers replace those of its own."""
-    merged = {"content-type": "application/json", "accept": "text/event-stream"}
+    merged = {
+        "content-type": "application/json",
+        "accept": "text/event-stream",
+        "accept-encoding": "identity",  # without a word about it, any packing would do
+    }
     merged.update({name.lower(): value for name, value in auth.items()})
     merged.update({name.lower(): value for name, value in (headers or {}).items()})
     hidden = {value for name, value in merged.items() if _SECRET.search(name)} | {*auth.values()}
@@ -158,11 +163,15 @@ def join_url(base: str, path: str) -> str:
     return f"{url}{'&' if '?' in path else '?'}{query}"
 
 
+def _packing(response: HttpResponse) -> str:
+    return response.headers.get("content-encoding", "")
+
+
 async def _read_refusal(response: HttpResponse) -> bytes:
     """The body of a refusal, as much of it as comes; its status is what counts."""
     with anyio.move_on_after(_AFTERMATH_SECONDS):
         try:
-            return await response.read(MAX_ERROR_BYTES)
+            return unpacker(_packing(response))(await response.read(MAX_ERROR_BYTES))
         except ModelError:
             pass
     return b""

@@ -14,15 +14,25 @@ from bridle.errors import LeaseLost, ReplayDiverged
 from bridle.journal.recorder import Journal, ThreadLog
 from bridle.journal.state import ThreadState
 from bridle.runs.replay.cuts import Cuts, QuietBus
-from bridle.runs.replay.parts import TapeClock, TapePreparer, recorded_delay
+from bridle.runs.replay.model import recorded_delay
+from bridle.runs.replay.parts import TapeClock, TapePreparer
 from bridle.runs.replay.store import ReplayStore
 from bridle.runs.replay.tape import RecordedDefect, Tape
 from bridle.types.chain import GENESIS, first_break, link
-from bridle.types.events import LeaseTaken, RunEnded, SubagentStarted
+from bridle.types.events import (
+    LeaseTaken,
+    ModeChanged,
+    ModelChanged,
+    RunEnded,
+    SubagentStarted,
+)
 from bridle.types.threads import Lease
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bridle.ports.store import Store
+    from bridle.types.events import DurableEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +64,7 @@ async def replay_thread(store: Store, thread_id: str, *, until: str | None = Non
         return _broken(thread_id, records, broken)
     events = await store.events(thread_id)
     if until is not None:
-        end = next(
-            (i for i, e in enumerate(events) if isinstance(e, RunEnded) and e.run_id == until),
-            len(events) - 1,
-        )
-        events = events[: end + 1]
+        events = events[: _end_of(until, events)]
     tape = Tape(events)
     found_hash, divergence = await _drive(tape, store, thread_id)
     children = [
@@ -98,6 +104,19 @@ async def _drive(tape: Tape, store: Store, thread_id: str) -> tuple[str, ReplayD
         if divergence is not None:
             return replay.hash, divergence
     return replay.hash, None
+
+
+def _end_of(run_id: str, events: Sequence[DurableEvent]) -> int:
+    """Behind the end of a run, and what was committed with it: the mode that it was ended for."""
+    ended = (i for i, e in enumerate(events) if isinstance(e, RunEnded) and e.run_id == run_id)
+    end = next(ended, len(events) - 1) + 1
+    while end < len(events) and _with_the_end(events[end]):
+        end += 1
+    return end
+
+
+def _with_the_end(event: DurableEvent) -> bool:
+    return isinstance(event, ModeChanged | ModelChanged) and not event.consumes
 
 
 async def _drain(turn: Turn, log: ThreadLog, tape: Tape, cuts: Cuts) -> ReplayDiverged | None:

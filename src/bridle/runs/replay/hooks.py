@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import msgspec
 from anyio.lowlevel import checkpoint
 
 from bridle.errors import LeaseLost
+from bridle.runs.replay.tape import bare
 from bridle.types import events as ev
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class TapeHooks:
             if isinstance(event, ev.LeaseTaken):
                 break
             if isinstance(event, ev.HookRan) and event.input_id == input_id:
-                found.append(_bare(event))
+                found.append(bare(event))
         return tuple(found)
 
     async def returned(
@@ -92,9 +92,5 @@ class TapeHooks:
                 break
             if found and event.call_id != found[0].call_id and moment == "gate":
                 break
-            found.append(_bare(event))
+            found.append(bare(event))
         return tuple(found)
-
-
-def _bare(event: ev.HookRan) -> ev.HookRan:
-    return msgspec.structs.replace(event, seq=0, id="", at="", thread_id="")

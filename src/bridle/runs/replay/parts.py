@@ -1,4 +1,4 @@
-"""Model, tools, checks and clock that answer from the log."""
+"""Tools, checks, budget and clock that answer from the log, and the setup made of them."""
 
 from __future__ import annotations
 
@@ -6,38 +6,35 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import msgspec
 
 from bridle.agent.setup import NATIVE, RequestHead, RunSetup, Wanted
-from bridle.errors import LeaseLost, ModelError, RequestAbandoned, UserError
+from bridle.errors import LeaseLost, UserError
 from bridle.gate.batch import Concurrency
 from bridle.gate.decide import Decider
 from bridle.permissions.evaluate import evaluate
 from bridle.ports.clock import from_iso
-from bridle.ports.model import Answer, ModelRequest, StreamPart, TextDelta, ThinkingDelta
 from bridle.ports.tools import CallScope, Child, Outcome, Settled, Suspended
 from bridle.runs.replay.cuts import upcoming_cut
 from bridle.runs.replay.hooks import TapeHooks
+from bridle.runs.replay.model import TapeModel
+from bridle.runs.replay.tape import bare
 from bridle.types import events as ev
-from bridle.types.content import Text
-from bridle.types.ids import message_id
-from bridle.types.ledger import Ask, NoRoom, Price, Room
+from bridle.types.ledger import Ask, NoRoom, Room
 from bridle.types.ops import Send
 from bridle.types.permissions import Decision, Policy
 from bridle.types.threads import Thread
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    import anyio
 
     from bridle.journal.calls import CallState
     from bridle.journal.run_state import RunState
     from bridle.journal.state import ThreadState
     from bridle.ports.store import Store
     from bridle.runs.replay.cuts import Cuts
-    from bridle.runs.replay.tape import E, Tape
+    from bridle.runs.replay.tape import Tape
     from bridle.types.content import ToolCall
-    from bridle.types.messages import Message
     from bridle.types.tools import CallFacts, ToolSpec
 
 _head = msgspec.json.Decoder(RequestHead)
@@ -52,75 +49,7 @@ EMITTED = (
 )
 """Events that tools record beside their results."""
 
-STOPPED = frozenset({"interrupted", "timeout", "cancelled"})
-"""Kinds of results that a call gets from outside, not from its tool."""
-
 _policy = msgspec.json.Decoder(Policy)
-
-
-@dataclass(frozen=True, slots=True)
-class TapeModel:
-    """Gives the recorded answer, or fails as the recorded request failed."""
-
-    tape: Tape
-    id: str
-    started: ev.RunStarted
-    context_window: int | None = None
-
-    @property
-    def price(self) -> Price | None:
-        """The price of the request that is about to begin, else of the one begun last."""
-        begins = isinstance(self.tape.next, ev.BudgetReserved | ev.PrefixBroken)
-        place = self.tape.position
-        nearest = self.tape.events[place:] if begins else reversed(self.tape.events[:place])
-        for event in nearest:
-            if isinstance(event, ev.MessageStarted) and event.request is not None:
-                if event.request.unpriced is True:
-                    return None
-                return event.request.price or self.started.price
-        return self.started.price
-
-    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
-        """Answer from the log."""
-        name = message_id(request.run_id, request.step, "answer")
-        settled = self.tape.ahead(ev.BudgetSettled, lambda e: e.run_id == request.run_id)
-        if settled is None:
-            raise LeaseLost("the recorded drain was killed during this request")
-        ended = self.tape.ahead(ev.MessageEnded, lambda e: e.message.id == name)
-        if ended is not None and ended.seq < settled.seq:
-            await self.tape.reach(ended)
-            if ended.message.stop in ("interrupted", "timeout"):
-                for part in _prose(ended.message):
-                    yield part
-                await anyio.sleep_forever()  # until it is cut
-            usage = self.tape.ahead(ev.UsageUpdated, lambda e: e.run_id == request.run_id)
-            assert usage is not None
-            yield Answer(
-                message=ended.message,
-                usage=usage.usage,
-                cost_usd=usage.cost_usd,
-                estimated=usage.estimated,
-            )
-            return
-        await self.tape.reach(settled)
-        retracted = self.tape.ahead(ev.TextRetracted, lambda e: e.message_id == name)
-        if retracted is not None and retracted.seq == settled.seq + 1:
-            yield TextDelta("x" * retracted.characters)
-        failure = self._failure(request.run_id)
-        if failure is None:
-            raise RequestAbandoned("the drain paused during this request")
-        raise failure
-
-    def _failure(self, run_id: str) -> ModelError | None:
-        retried = self.tape.ahead(ev.ModelRetried, lambda e: e.run_id == run_id)
-        failed = self.tape.ahead(ev.ErrorRaised, lambda e: e.run_id == run_id)
-        fell = self.tape.ahead(ev.ModelFellBack, lambda e: e.run_id == run_id)
-        if fell is not None and (retried is None or fell.seq < retried.seq):
-            return ModelError(fell.why, kind="unavailable")
-        if failed is not None and (retried is None or failed.seq < retried.seq):
-            kind = failed.error.type
-            return ModelError(failed.error.message, kind=kind)  # type: ignore[arg-type]
-        return ModelError(retried.why, kind="unavailable") if retried is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,28 +281,3 @@ class TapePreparer:
 def _not_answered(event: ev.Event) -> bool:
     """Before the next message: checks after it are those of another round."""
     return not isinstance(event, ev.MessageStarted | ev.RunEnded)
-
-
-def _prose(message: Message) -> Iterator[StreamPart]:
-    """Stream the texts of a message so that they come out as the same parts."""
-    for number, part in enumerate(message.parts):
-        if number:
-            yield ThinkingDelta("")
-        if isinstance(part, Text):
-            yield TextDelta(part.text)
-
-
-def recorded_delay(tape: Tape, run_id: str | None = None) -> float | None:
-    """How long the recorded drain waited after a failure; None when it gave up."""
-    retried = tape.ahead(ev.ModelRetried, lambda e: run_id is None or e.run_id == run_id)
-    failed = tape.ahead(ev.ErrorRaised, lambda e: run_id is None or e.run_id == run_id)
-    fell = tape.ahead(ev.ModelFellBack, lambda e: run_id is None or e.run_id == run_id)
-    if retried is None:
-        return None
-    gave_up = [event.seq for event in (failed, fell) if event is not None]
-    return None if gave_up and min(gave_up) < retried.seq else retried.delay
-
-
-def bare(event: E) -> E:
-    """An event without its stamps."""
-    return msgspec.structs.replace(event, seq=0, id="", at="", thread_id="")

@@ -41,6 +41,11 @@ def is_external(event: Event) -> bool:
     return copied or event.origin == "external"
 
 
+def bare(event: E) -> E:
+    """An event without its stamps."""
+    return msgspec.structs.replace(event, seq=0, id="", at="", thread_id="")
+
+
 class RecordedDefect(Exception):
     """The recorded drain failed here, for a reason that a replay cannot have."""
 

@@ -13,12 +13,15 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
 from bridle.errors import StoreError
 from bridle.types.base import Moving
+
+if TYPE_CHECKING:
+    from bridle.store.sqlite.opening import Database
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -48,14 +51,12 @@ class Lane:
 
     def __init__(
         self,
-        connect: Callable[[], sqlite3.Connection],
+        database: Database,
         *,
         name: str,
         transactional: bool,
-        failure: Callable[[sqlite3.Error], StoreError],
     ) -> None:
-        self._connect = connect
-        self._failure = failure
+        self._database = database
         self._transactional = transactional
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
@@ -92,7 +93,7 @@ class Lane:
             group, ended = self._next_group()
             if group:
                 try:
-                    connection = connection or self._connect()
+                    connection = connection or self._database.connect()
                 except Exception as error:  # noqa: BLE001 - handed to the waiting tasks
                     self._fail(group, error)
                 else:
@@ -167,7 +168,7 @@ class Lane:
 
     def _translated(self, error: Exception) -> BaseException:
         if isinstance(error, sqlite3.Error):
-            translated = self._failure(error)
+            translated = self._database.failure(error)
             translated.__cause__ = error
             return translated
         return error

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import sqlite3
+import threading
 from typing import TYPE_CHECKING
 
 from bridle.errors import StoreError
+from bridle.ports.clock import iso
 from bridle.store.schema import MIGRATIONS
 from bridle.store.sqlite import read
 from bridle.store.sqlite.pages import WAL_HEADER, logged_pages, torn_bytes
@@ -15,8 +19,53 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from bridle.ports.clock import Clock
+
 BUSY_SECONDS = 30.0
 DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+log = logging.getLogger("bridle.store")
+
+
+class Database:
+    """A file that lanes connect to, or memory; `notices` tells what was dropped to open it."""
+
+    def __init__(self, path: Path | None, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+        self._opening = threading.Lock()
+        self._checked = False
+        self.notices: list[str] = []
+
+    def connect(self) -> sqlite3.Connection:
+        """Another connection; the first one makes sure that the file is whole."""
+        if self._path is None:
+            db = sqlite3.connect(":memory:", isolation_level=None)
+            migrate(db)
+            return db
+        with self._opening:
+            if self._checked:
+                return connect(self._path)
+            stamp = iso(self._clock.now()).replace(":", "")
+            db, told = connect_checked(self._path, stamp=stamp)
+            self._checked = True
+        for notice in told:
+            log.warning("%s", notice)
+        self.notices.extend(told)
+        return db
+
+    def failure(self, error: sqlite3.Error) -> StoreError:
+        """What an error of SQLite means for its user."""
+        why = damage(error)
+        if why is None or self._path is None:
+            return StoreError(f"The store failed: {error}")
+        with contextlib.suppress(OSError):
+            mark_damaged(self._path)
+        return StoreError(
+            f"The store {self._path} is damaged ({why}). Stop what uses it and start again: the "
+            "file is then set aside and every complete record is kept."
+        )
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -87,7 +136,8 @@ def migrate(db: sqlite3.Connection, steps: Sequence[str] = MIGRATIONS) -> None:
             db.execute(f"pragma user_version = {number + 1}")
         db.execute("commit")
     except BaseException:
-        db.execute("rollback")
+        if db.in_transaction:  # a full disk has ended it, and is what must be told
+            db.execute("rollback")
         raise
 
 

@@ -76,9 +76,11 @@ def history(db: sqlite3.Connection, thread_id: str, passing: Sequence[str]) -> l
 
 
 def records(db: sqlite3.Connection, thread_id: str) -> list[tuple[int, str, bytes]]:
-    """Read a log as it is stored."""
+    """Read a log as it is stored, whatever types somebody else has left in it."""
     rows = db.execute(
-        "select seq, hash, body from events where thread_id = ? order by seq", (thread_id,)
+        "select seq, cast(hash as text), coalesce(cast(body as blob), x'') from events "
+        "where thread_id = ? order by seq",
+        (thread_id,),
     )
     return rows.fetchall()
 

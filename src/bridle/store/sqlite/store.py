@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
-import sqlite3
-import threading
 from typing import TYPE_CHECKING, Any
 
-from bridle.errors import StoreError
 from bridle.ports.clock import Clock, iso
 from bridle.ports.store import Batch, Head
 from bridle.store.owner import owner_is_alive
 from bridle.store.sqlite import leases, read, write
 from bridle.store.sqlite.lane import Lane
-from bridle.store.sqlite.opening import connect, connect_checked, damage, mark_damaged, migrate
+from bridle.store.sqlite.opening import Database
 from bridle.types.chain import GENESIS
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
@@ -26,8 +22,6 @@ if TYPE_CHECKING:
     from bridle.types.messages import Message
     from bridle.types.runs import PendingRow, RunPlace, RunRow
     from bridle.types.threads import Lease, Owner, Thread
-
-log = logging.getLogger("bridle.store")
 
 
 class SqliteStore:
@@ -41,11 +35,14 @@ class SqliteStore:
     def __init__(self, path: Path | None, *, clock: Clock) -> None:
         self._clock = clock
         self._path = path
-        self._opening = threading.Lock()
-        self._checked = False
-        self.notices: list[str] = []
-        self._writer = self._lane("writer", transactional=True)
-        self._reader = self._writer if path is None else self._lane("reader", transactional=False)
+        database = Database(path, clock)
+        self.notices = database.notices
+        self._writer = Lane(database, name="bridle-store-writer", transactional=True)
+        self._reader = (
+            self._writer
+            if path is None
+            else Lane(database, name="bridle-store-reader", transactional=False)
+        )
 
     @property
     def syncs(self) -> int:
@@ -83,7 +80,7 @@ class SqliteStore:
 
     async def blob(self, name: str) -> bytes | None:
         """Read a blob by its hash."""
-        sql = "select body from blobs where hash = ?"
+        sql = "select cast(body as blob) from blobs where hash = ?"
         row = await self._reader.run(lambda db: db.execute(sql, (name,)).fetchone())
         return None if row is None else bytes(row[0])
 
@@ -179,39 +176,3 @@ class SqliteStore:
         await self._writer.close()
         if self._reader is not self._writer:
             await self._reader.close()
-
-    def _lane(self, name: str, *, transactional: bool) -> Lane:
-        return Lane(
-            self._open,
-            name=f"bridle-store-{name}",
-            transactional=transactional,
-            failure=self._failure,
-        )
-
-    def _open(self) -> sqlite3.Connection:
-        if self._path is None:
-            db = sqlite3.connect(":memory:", isolation_level=None)
-            migrate(db)
-            return db
-        with self._opening:  # the first lane makes sure that the file is whole
-            if self._checked:
-                return connect(self._path)
-            stamp = iso(self._clock.now()).replace(":", "")
-            db, told = connect_checked(self._path, stamp=stamp)
-            self._checked = True
-        for notice in told:
-            log.warning("%s", notice)
-        self.notices.extend(told)
-        return db
-
-    def _failure(self, error: sqlite3.Error) -> StoreError:
-        """What an error of SQLite means for its user."""
-        why = damage(error)
-        if why is None or self._path is None:
-            return StoreError(f"The store failed: {error}")
-        with contextlib.suppress(OSError):
-            mark_damaged(self._path)
-        return StoreError(
-            f"The store {self._path} is damaged ({why}). Stop what uses it and start again: the "
-            "file is then set aside and every complete record is kept."
-        )

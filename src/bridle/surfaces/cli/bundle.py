@@ -1,10 +1,10 @@
-"""The bytecode of what a command imports, in one file: a run needs some four hundred modules.
+"""The bytecode of what a command imports, in one file: a run needs some five hundred modules.
 
 Looking each of them up, and opening and reading its file, takes as long as running its body. So a
 command that did so leaves what it read in one file beside Python's own caches, and the next one
-takes the code from there. Nothing else changes: the names on `sys.path` are looked for as ever,
-only what lies within a package that was found comes from the file, and only while the source has
-the size and the time of change that it had.
+takes the code from there. What is found is what Python would find: a module comes from the file
+only where nothing before it on `sys.path` has its name, and its source has the size and the time of
+change that it had.
 """
 
 from __future__ import annotations
@@ -13,20 +13,29 @@ import marshal
 import os
 import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
+from mmap import ACCESS_READ, mmap
+
+from bridle.surfaces.cli.compiled import Compiled, is_installed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import CodeType, ModuleType
 
-    Entry = tuple[str, str, int, int, bool, CodeType]
-    """Source, where Python caches it, time of change, size, whether a package, code."""
+    from bridle.surfaces.cli.compiled import Codes, Patterns
+
+    Entry = tuple[str, int, int, str | None, str, str | None, CodeType]
+    """Source, time of change, size, where Python caches it, where it was found, its own directory
+    for a package, code."""
+    Content = tuple[dict[str, Entry], Patterns, Codes]
 
 COMMANDS = frozenset({"run", "fix", "chat"})
 """What is started often and imports much."""
 LEAST = 50
 """A command that ended early, such as for a wrong option, leaves nothing."""
 SUFFIX = ".py"
+FORM = 2
+"""Of the file; one of another form is not read."""
 
 
 class Loader(SourceFileLoader):
@@ -45,42 +54,61 @@ class Loader(SourceFileLoader):
 class Bundle:
     """A finder of modules, before all others on `sys.meta_path`."""
 
-    def __init__(self, path: str, entries: dict[str, Entry]) -> None:
+    def __init__(self, path: str, content: Content) -> None:
         self.path = path
-        self._entries = entries
+        self._entries, patterns, codes = content
+        self._compiled = Compiled(patterns, codes)
+        self._loaded = frozenset(sys.modules)
+        self._places: list[str] = []
+        self._before: dict[str, set[str]] = {}
+
+    def begin(self) -> None:
+        """Be asked first from now on."""
+        sys.meta_path.insert(0, self)
+        self._compiled.install()
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module within a package, where its source did not change."""
+        """Find a module where Python would, if its source did not change."""
         del target
         entry = self._entries.get(fullname)
-        if entry is None or path is None:
+        if entry is None:
             return None
-        source, cached, _, _, is_package, code = entry
-        folder = os.path.dirname(source)  # noqa: PTH120 - pathlib is not loaded here, and slow
-        inside = os.path.dirname(folder) if is_package else folder  # noqa: PTH120
-        if inside not in path or not _holds(entry):
+        source, _, _, cached, place, package, code = entry
+        found = place in path if path is not None else self._is_first(fullname, place)
+        if not found or not _holds(entry):
             return None
+        del self._entries[fullname]  # a module's own code is not needed after it ran
         spec = ModuleSpec(fullname, Loader(fullname, source, code), origin=source)
-        spec.submodule_search_locations = [folder] if is_package else None
+        spec.submodule_search_locations = None if package is None else [package]
         spec.has_location = True
         spec.cached = cached
         return spec
 
+    def _is_first(self, name: str, folder: str) -> bool:
+        """Whether no place before this one on `sys.path` may have a module of this name."""
+        if self._places != sys.path:
+            self._places, self._before = list(sys.path), _names_before(sys.path)
+        return folder in self._before and name not in self._before[folder]
+
     def keep(self) -> None:
         """Write the file anew where modules were read that it does not have."""
+        if not os.access(os.path.dirname(self.path), os.W_OK):  # noqa: PTH120
+            return
         read = {
             name: entry
             for name, module in list(sys.modules.items())
-            if "." in name and not self._has(name, module) and (entry := _entry(name, module))
+            if not self._has(name, module) and (entry := _entry(name, module))
         }
-        if read and len(read) + len(self._entries) >= LEAST:
-            held = {name: entry for name, entry in self._entries.items() if _holds(entry)}
-            _write(self.path, marshal.dumps((_key(), held | read)))
+        if not read and not self._compiled.grown:
+            return
+        entries = {name: entry for name, entry in _read(self.path)[0].items() if _holds(entry)}
+        if len(entries | read) >= LEAST:
+            _write(self.path, marshal.dumps((_key(), (entries | read, *self._compiled.kept()))))
 
     def _has(self, name: str, module: ModuleType) -> bool:
-        if isinstance(getattr(module, "__loader__", None), Loader):
+        if name in self._loaded or isinstance(getattr(module, "__loader__", None), Loader):
             return True
         entry = self._entries.get(name)
         return entry is not None and _holds(entry)
@@ -95,8 +123,24 @@ def install(command: str) -> Bundle | None:
     tag = f"{sys.implementation.cache_tag}{sys.flags.optimize or ''}"
     path = f"{bridle.__path__[0]}/__pycache__/{command}.{tag}.bundle"
     bundle = Bundle(path, _read(path))
-    sys.meta_path.insert(0, bundle)
+    bundle.begin()
     return bundle
+
+
+def _names_before(places: Sequence[str]) -> dict[str, set[str]]:
+    """For every directory on a path, the names in those before it; none after an archive."""
+    found: dict[str, set[str]] = {}
+    names: set[str] = set()
+    for place in places:
+        if place not in found:
+            found[place] = set(names)
+        try:
+            names.update([name.partition(".")[0] for name in os.listdir(place or ".")])  # noqa: PTH208
+        except FileNotFoundError:
+            continue
+        except OSError:
+            break
+    return found
 
 
 def _holds(entry: Entry) -> bool:
@@ -105,38 +149,43 @@ def _holds(entry: Entry) -> bool:
         found = os.stat(entry[0])  # noqa: PTH116
     except OSError:
         return False
-    return (found.st_mtime_ns, found.st_size) == entry[2:4]
+    return (found.st_mtime_ns, found.st_size) == entry[1:3]
 
 
-def _key() -> tuple[str, int]:
-    return sys.version, sys.flags.optimize
+def _key() -> tuple[int, str, int]:
+    return FORM, sys.version, sys.flags.optimize
 
 
-def _read(path: str) -> dict[str, Entry]:
+def _read(path: str) -> Content:
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - as above
-            key, entries = marshal.loads(file.read())
+        with open(path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:  # noqa: PTH123
+            key, content = marshal.loads(data)
     except (OSError, ValueError, EOFError, TypeError):
-        return {}  # none yet, or cut short: it is written again
-    return entries if key == _key() else {}
+        return {}, {}, {}  # none yet, or cut short: it is written again
+    return content if key == _key() else ({}, {}, {})
 
 
 def _entry(name: str, module: ModuleType) -> Entry | None:
-    """What is kept of a module that Python itself read from a source file."""
+    """What is kept of a module that Python itself read from a source file, not of a project."""
     spec = getattr(module, "__spec__", None)
     loader = getattr(spec, "loader", None)
     if spec is None or not isinstance(loader, SourceFileLoader) or spec.cached is None:
         return None
     source = loader.path
+    if not source.endswith(SUFFIX) or not is_installed(source):
+        return None
     try:
         found = os.stat(source)  # noqa: PTH116
         code = loader.get_code(name)
     except (OSError, ImportError, SyntaxError):
         return None
-    if code is None or spec.name != name or not source.endswith(SUFFIX):
+    if code is None or spec.name != name:
         return None
-    is_package = spec.submodule_search_locations is not None
-    return source, spec.cached, found.st_mtime_ns, found.st_size, is_package, code
+    folder = sys.intern(os.path.dirname(source))  # noqa: PTH120 - pathlib is not loaded here
+    about = source, found.st_mtime_ns, found.st_size, spec.cached
+    if spec.submodule_search_locations is None:
+        return *about, folder, None, code
+    return *about, sys.intern(os.path.dirname(folder)), folder, code  # noqa: PTH120
 
 
 def _write(path: str, data: bytes) -> None:

@@ -80,9 +80,9 @@ class Remote:
         """Do not let a call run."""
         return self._call(self._session.decline, id, reason)
 
-    async def always_allow(self, id: str) -> str:
+    async def always_allow(self, id: str, scope: str) -> str:
         """Let it run, and more of its kind."""
-        return self._call(self._session.always_allow, id)
+        return self._call(self._session.always_allow, id, scope)
 
     async def answer(self, id: str, answer: str | Sequence[str]) -> str:
         """Answer a question."""

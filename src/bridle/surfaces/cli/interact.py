@@ -35,7 +35,7 @@ class Answering(Protocol):
         """Do not let a call run."""
         ...
 
-    async def always_allow(self, id: str) -> str:
+    async def always_allow(self, id: str, scope: str) -> str:
         """Let it run, and more of its kind."""
         ...
 
@@ -73,6 +73,9 @@ async def answer_all(
             except UserError as error:
                 talk(f"{error}")
                 continue
+            except click.Abort:  # the end of the input
+                talk("")
+                return False
             break
     return True
 
@@ -100,7 +103,10 @@ async def _approval(session: Answering, pending: Pending, ask: Prompt) -> bool:
             reason = await ask("Why not? (told to the model)", "")
             await session.decline(pending.id, reason or None)
         elif said in ("a", "always"):
-            await session.always_allow(pending.id)
+            if not (always := pending.card.get("always")):
+                talk("  it is asked each time, whatever you allow")
+                continue
+            await session.always_allow(pending.id, always[0]["scope"])
         elif said in ("e", "edit"):
             await session.approve(pending.id, await _edited(pending, ask))
         elif said in ("w", "why"):
@@ -151,16 +157,23 @@ async def _plan(session: Answering, pending: Pending, ask: Prompt) -> bool:
 
 
 def show_card(pending: Pending) -> None:
-    """Show what a call would do."""
+    """Show what a call would do, and what "always" would allow."""
     card = pending.card
     talk(f"\n{card.get('title', pending.tool)}")
-    for name in ("command", "files", "hosts", "reversible"):
-        value = card.get(name)
-        if value not in (None, [], "") and not (name == "command" and pending.tool == "bash"):
-            shown = ", ".join(value) if isinstance(value, list) else value
-            talk(f"  {name}: {shown}")
-    if pending.tool != "bash":
+    for name in ("command", "diff"):
+        if text := card.get(name):
+            talk("\n".join(f"  | {line}" for line in text.splitlines()))
+    for name, title in (("files", "files"), ("hosts", "hosts"), ("unnamed", "cannot be named")):
+        if values := card.get(name):
+            talk(f"  {title}: {', '.join(values)}")
+    if not any(card.get(name) for name in ("command", "diff", "files", "hosts")):
         talk(f"  {msgspec.json.encode(pending.args).decode()[:600]}")
+    if card.get("cost_usd") is not None:
+        talk(f"  costs: {card['cost_usd']:.4f} USD")
+    if "reversible" in card:
+        talk(f"  {'can' if card['reversible'] else 'cannot'} be undone: {card.get('undo', '')}")
+    if always := card.get("always"):
+        talk(f"  always: {always[0]['matches']}")
 
 
 async def _prompt(text: str, default: str | None = None) -> str:

@@ -83,7 +83,7 @@ async def _do(options: RunOptions, job: Job) -> int:
         while asks and result.pending and signals.received is None:
             if progress is not None:
                 progress.finish()
-            if not await answer_all(session, result):
+            if not await signals.asking(answer_all(session, result)):
                 break
             result = await session.wait(run_id)
         summary = await session.summary(run_id)

@@ -124,6 +124,8 @@ def _check_place(arguments: Sequence[str]) -> None:
         os.getcwd()  # noqa: PTH109 - nothing else of pathlib is needed here
     except FileNotFoundError as error:
         raise UserError("The current directory does not exist any more.") from error
+    if os.path.expanduser("~") == "~":  # noqa: PTH111 - nothing else of pathlib is needed here
+        raise UserError("This user has no home directory; set HOME to one that can be written to.")
     for argument in arguments:
         try:
             argument.encode()

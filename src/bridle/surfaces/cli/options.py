@@ -13,10 +13,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Amount(click.FloatRange):
-    """A number of something: more than nothing, and not endless."""
+    """A number of something: more than nothing, or at least so much, and not endless."""
 
-    def __init__(self) -> None:
-        super().__init__(min=0, min_open=True)
+    def __init__(self, least: float = 0) -> None:
+        super().__init__(min=least, min_open=not least)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Refuse what no comparison holds for."""

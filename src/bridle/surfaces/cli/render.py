@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridle.app.results import result_of
-from bridle.errors import BridleError, StoreError, TrustRefused, UserError
+from bridle.errors import BridleError, StoreError, ThreadInUse, TrustRefused, UserError
 from bridle.runs.dimensions import dimension_of
 from bridle.runs.summary import RunSummary
 from bridle.runs.words import told
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 DETAIL = 100
 REFUSALS: dict[type[BridleError], str] = {
     TrustRefused: "trust",
+    ThreadInUse: "in_use",
     UserError: "configuration",
     StoreError: "store",
 }
@@ -62,7 +63,7 @@ def _detail(event: ev.Event) -> str:
 def refusal_json(error: BridleError) -> dict[str, Any]:
     """The object of a command that could not begin, or go on with, a run."""
     kind = next((kind for known, kind in REFUSALS.items() if isinstance(error, known)), "internal")
-    failure = Failure(type=kind, message=str(error))
+    failure = Failure(type=kind, message=str(error), retryable=kind == "in_use")
     summary = RunSummary("", reason="error", verdict="stopped", error=failure)
     line = result_json(summary, result_of(summary, []), code=refusal_code(error), files=())
     return line | {"run_id": None, "thread_id": None}

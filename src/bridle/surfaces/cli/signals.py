@@ -8,10 +8,12 @@ import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from bridle.surfaces.cli.output import talk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
 
 class Signals:
@@ -19,6 +21,7 @@ class Signals:
 
     def __init__(self, pause: Callable[[], None]) -> None:
         self._pause = pause
+        self._asking: anyio.CancelScope | None = None
         self.received: int | None = None
 
     def install(self) -> None:
@@ -32,13 +35,27 @@ class Signals:
         """128 and the signal, or None when there was none."""
         return None if self.received is None else 128 + self.received
 
+    async def asking(self, answered: Awaitable[bool]) -> bool:
+        """Wait for somebody's answers; a signal ends that at once: the run rests meanwhile."""
+        with anyio.CancelScope() as scope:
+            self._asking = scope
+            try:
+                return await answered
+            finally:
+                self._asking = None
+        return False
+
     def _hear(self, number: int) -> None:
         if self.received is not None:
             talk("stopped now; go on with: bridle run --continue")
             os._exit(128 + number)
         self.received = number
-        talk("stopping at a safe boundary; again to stop now")
         self._pause()
+        if self._asking is not None:
+            talk("")
+            self._asking.cancel()
+        else:
+            talk("stopping at a safe boundary; again to stop now")
 
 
 class CtrlC:

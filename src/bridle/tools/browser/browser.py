@@ -210,7 +210,7 @@ class Browsers:
                 case RunEnded() if event.run_id == browser.run_id:
                     self._browsers.pop(name).end()
                 case LeaseTaken() if (
-                    event.thread_id == browser.thread_id and str(event.owner) != browser.owner
+                    event.thread_id == browser.thread_id and event.owner.key != browser.owner
                 ):
                     self._browsers.pop(name).end()
                 case _:

@@ -10,6 +10,7 @@ from bridle.errors import ToolError
 from bridle.tools.builtin.editing import region
 from bridle.tools.builtin.read_file import numbered
 from bridle.tools.define import Tool, ToolContext, tool
+from bridle.types.words import counted
 
 if TYPE_CHECKING:
     from bridle.ports.tools import CallScope
@@ -35,7 +36,7 @@ def _write(place: Workplace, path: str, content: str, scope: CallScope) -> str:
         check_unchanged(place, path, scope.thread_id)
     store(place, path, content, scope)
     lines = len(content.splitlines())
-    return f"{'Created' if before is None else 'Wrote'} {path} ({lines} lines)."
+    return f"{'Created' if before is None else 'Wrote'} {path} ({counted(lines, 'line')})."
 
 
 def store(place: Workplace, path: str, content: str, scope: CallScope) -> None:

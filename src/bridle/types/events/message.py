@@ -47,13 +47,17 @@ class MessageEnded(Event, frozen=True, kw_only=True, tag="message_end"):
 
 
 class UsageUpdated(Event, frozen=True, kw_only=True, tag="usage_update"):
-    """Tokens and cost of one request. `estimated` when the provider did not say."""
+    """Tokens and cost of one request. `estimated` when the provider did not say.
+
+    `unpriced` is set when nobody knows what they cost, so that `cost_usd` is 0.
+    """
 
     origin: ClassVar[Origin] = "input"
 
     usage: Usage
     cost_usd: float
     estimated: bool = False
+    unpriced: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class BudgetReserved(Event, frozen=True, kw_only=True, tag="budget_reserved"):

@@ -18,18 +18,28 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example: bridle approve apr_01J… && bridle run --continue")
 @click.argument("id")
-@click.option("--always", is_flag=True, help="Also allow this category while the run goes on.")
+@click.option("--always", is_flag=True, help="Also allow more of its kind while the run goes on.")
+@click.option(
+    "--scope",
+    type=click.Choice(["category", "tool", "pattern"]),
+    default="category",
+    show_default=True,
+    help="What more of its kind is; the card says what each of them matches.",
+)
 @json_option
 @store_option
-def command(id: str, always: bool, as_json: bool, store: str | None) -> None:
+def command(id: str, always: bool, scope: str, as_json: bool, store: str | None) -> None:
     """Let the call that waits as ID run."""
-    row = anyio.run(_approve, store, id, always)
+    row = anyio.run(_approve, store, id, scope if always else None)
     if as_json:
         json_line([{"id": row.id, "run_id": row.run_id, "approved": True}])
+    for entry in row.card.get("always", ()) if always else ():
+        if entry["scope"] == scope:
+            talk(f"From now on: {entry['matches']}.")
     talk(f"Approved {row.tool} ({row.id}). Go on with: bridle run --continue")
 
 
-async def _approve(url: str | None, pending_id: str, always: bool) -> PendingRow:
-    op = Approve(id=pending_id, always="category" if always else None)
+async def _approve(url: str | None, pending_id: str, always: str | None) -> PendingRow:
+    op = Approve(id=pending_id, always=always)
     async with open_records(url) as store:
         return await answer(store, pending_id, op)

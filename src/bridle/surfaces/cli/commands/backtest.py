@@ -9,7 +9,7 @@ import anyio
 import click
 import msgspec
 
-from bridle.app.policy import Backtested, backtest_policy
+from bridle.app.lessons import Backtested, backtest_policy
 from bridle.app.records import open_records
 from bridle.app.ruling import RunOptions
 from bridle.surfaces.cli.options import json_option, store_option
@@ -19,7 +19,7 @@ from bridle.types.words import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bridle.app.policy import Shift
+    from bridle.app.lessons import Shift
 
 
 @click.command(epilog="Example: bridle backtest stricter.yaml --from last")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
 @click.command(epilog="Example: bridle cost last")
 @click.argument("run", required=False)
 @click.option(
-    "--limit", default=100, show_default=True, help="Without RUN: how many, newest first."
+    "--limit",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Without RUN: how many, newest first.",
 )
 @json_option
 @store_option
@@ -51,7 +56,7 @@ def _numbers(spent: Total | Spent) -> tuple[str, ...]:
 async def _costs(url: str | None, name: str | None, limit: int) -> Costs:
     async with open_records(url) as store:
         if name is not None:
-            rows = [await find_run(store, name)]
+            rows = [await find_run(store, name, near=Path.cwd())]
         else:
             rows = [row for row in await store.runs(limit=limit) if row.parent_run_id is None]
         return costs(await families(store, rows))

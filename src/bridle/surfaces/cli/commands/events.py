@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -66,5 +67,5 @@ async def _requests(url: str | None, name: str) -> Sequence[SentRequest]:
 
 async def _events(url: str | None, name: str) -> list[DurableEvent]:
     async with open_records(url) as store:
-        row = await find_run(store, name)
+        row = await find_run(store, name, near=Path.cwd())
         return [e for e in await store.events(row.thread_id) if e.run_id == row.run_id]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,9 +51,10 @@ def command(run: str, format_: str, bundle: Path | None, as_json: bool, store: s
                 "evidence.html": as_html(found).encode(),
             },
         )
-        talk(f"wrote {bundle} (manifest {name}); check it with: bridle verify {bundle}")
+        place = shlex.quote(str(bundle))
+        talk(f"wrote {bundle} (manifest {name}); check it with: bridle verify {place}")
 
 
 async def _gather(url: str | None, name: str) -> tuple[Tree, Evidence]:
     async with open_archive(url) as (store, artefacts):
-        return await gather(store, artefacts, await find_run(store, name))
+        return await gather(store, artefacts, await find_run(store, name, near=Path.cwd()))

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from bridle.errors import UserError
-from bridle.surfaces.cli.options import FORMATS
+from bridle.surfaces.cli.options import FORMATS, Amount
 
 TASK = "Make the failing tests pass with the smallest change. Do not touch the tests."
 SAMPLE = "bridle-sample"
@@ -20,7 +20,7 @@ SAMPLE = "bridle-sample"
 @click.option("--provider", help="Use this provider's model instead of the embedded one.")
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=1),
+    type=Amount(least=1),
     default=60.0,
     show_default=True,
     help="How long to look for a repair.",

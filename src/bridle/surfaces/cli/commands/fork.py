@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import anyio
@@ -57,7 +58,7 @@ def command(
     for text in found.kept:
         talk(f"not taken back: {text}")
     talk(f"forked {found.forked_from} to {found.thread_id}, {counted(found.messages, 'message')}")
-    talk(f"go on with: cd {found.directory} && bridle run --continue TASK")
+    talk(f"go on with: cd {shlex.quote(found.directory)} && bridle run --continue TASK")
     return exits.NOT_DONE if found.kept else exits.OK
 
 
@@ -66,5 +67,5 @@ async def _fork(url: str | None, place: str, name: str | None, into: Path | None
     if at and not number.isdecimal():
         raise ConfigError(f"{place!r} is not an event of a run; write RUN@SEQ, as in last@12.")
     async with open_records(url) as store:
-        row = await find_run(store, run)
+        row = await find_run(store, run, near=Path.cwd())
         return await fork(store, row, seq=int(number) if at else None, name=name, directory=into)

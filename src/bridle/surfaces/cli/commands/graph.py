@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import anyio
 import click
 import msgspec
@@ -39,5 +41,5 @@ def command(run: str, format_: str, as_json: bool, store: str | None) -> None:
 
 async def _graph(url: str | None, name: str) -> Graph:
     async with open_records(url) as store:
-        (whole,) = await families(store, [await find_run(store, name)])
+        (whole,) = await families(store, [await find_run(store, name, near=Path.cwd())])
         return graph(whole)

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import click
 
-from bridle.app.catalog import describe_model, list_models, pull_model
+from bridle.app.catalog import check_provider, describe_model, list_models, pull_model
 from bridle.app.records import open_records
 from bridle.surfaces.cli.options import json_option, store_option
 from bridle.surfaces.cli.output import data, json_line, table, talk
@@ -28,10 +28,11 @@ def command(
     """List models: id, context window, price, whether a key is there, and how often used."""
     if ctx.invoked_subcommand is not None:
         return
+    known = anyio.run(_models, store)
+    if provider is not None and not any(row.provider == provider for row in known):
+        check_provider(provider)
     rows = [
-        row
-        for row in anyio.run(_models, store)
-        if (row.key_present or not ready) and provider in (None, row.provider)
+        row for row in known if (row.key_present or not ready) and provider in (None, row.provider)
     ]
     if as_json:
         json_line([_row(row) for row in rows])

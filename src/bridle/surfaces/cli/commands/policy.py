@@ -8,7 +8,8 @@ import anyio
 import click
 import msgspec
 
-from bridle.app.policy import Lesson, allowing, explain_call, learn_rules, run_policy_tests
+from bridle.app.lessons import Lesson, allowing, learn_rules
+from bridle.app.policy import explain_call, run_policy_tests
 from bridle.app.records import open_records
 from bridle.app.ruling import RunOptions
 from bridle.surfaces.cli import exits

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import anyio
 import click
 
@@ -60,5 +62,5 @@ def _row(found: Replayed) -> dict[str, object]:
 
 async def _replay(url: str | None, name: str) -> Replayed:
     async with open_records(url) as store:
-        row = await find_run(store, name)
+        row = await find_run(store, name, near=Path.cwd())
         return await replay_thread(store, row.thread_id, until=row.run_id)

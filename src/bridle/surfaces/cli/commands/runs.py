@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog="Example: bridle runs --json | jq '.[0].reason'")
-@click.option("--limit", default=20, show_default=True, help="How many, newest first.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="How many, newest first.",
+)
 @json_option
 @store_option
 def command(limit: int, as_json: bool, store: str | None) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 import click
 import msgspec
 
-from bridle.app.records import find_run, open_records, open_undo
+from bridle.app.records import find_run, open_records, open_undo, works_near
+from bridle.errors import UserError
 from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.options import json_option, store_option
 from bridle.surfaces.cli.output import json_line, talk
@@ -48,7 +50,11 @@ def command(run: str, redo: bool, as_json: bool, store: str | None) -> int:
 
 async def _undo(url: str | None, name: str, redo: bool) -> Undone:
     async with open_records(url) as store:
-        row = await find_run(store, name)
+        row = await find_run(store, name, near=Path.cwd())
+        if name == "last" and not await works_near(store, row, Path.cwd()):
+            raise UserError(
+                f"No run worked here. The newest was elsewhere: bridle undo {row.run_id}"
+            )
         undo = await open_undo(store, row)
         run_id = row.run_id
         if name == "last":

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from bridle.app.records import find_run, open_archive
-from bridle.runs.bundle import is_bundle, verify_bundle
+from bridle.runs.bundle import verify_bundle
 from bridle.runs.tree import read_tree
 from bridle.runs.verify import verify
 from bridle.surfaces.cli import exits
@@ -33,7 +33,8 @@ def command(run: str, head: str | None, as_json: bool, store: str | None) -> int
     Exits 1 and names the first event that was changed or is missing.
     """
     path = Path(run)
-    found = verify_bundle(path) if is_bundle(path) else anyio.run(_verify, store, run)
+    written = path.is_file() and run != "last"
+    found = verify_bundle(path) if written else anyio.run(_verify, store, run)
     other = head is not None and not (head and found.head.startswith(head))
     if as_json:
         json_line([{**msgspec.to_builtins(found), "ok": not found.problems and not other}])
@@ -54,6 +55,6 @@ def command(run: str, head: str | None, as_json: bool, store: str | None) -> int
 
 async def _verify(url: str | None, name: str) -> Verified:
     async with open_archive(url) as (store, artefacts):
-        row = await find_run(store, name)
+        row = await find_run(store, name, near=Path.cwd())
         tree = await read_tree(store, row.thread_id, run_id=row.run_id, artefacts=artefacts)
         return verify(tree)
