@@ -329,5 +329,13 @@ def test_a_wrong_hook_is_refused_with_what_to_do(hook: Hook, message: str) -> No
         bind(hook, 0)
 
 
+def test_what_is_offered_instead_is_available() -> None:
+    with pytest.raises(ConfigError) as raised:
+        bind(Hook(event="tool:befor_call", type="before", command="true"), 0)
+    told = str(raised.value)
+    assert "Did you mean 'tool:before_call'?" in told
+    assert not any(name in told for name in ("PreCompact", "memory:", "mcp:", "context:compress"))
+
+
 def test_every_claude_name_leads_to_a_moment() -> None:
     assert {moment for moment, _ in CLAUDE.values()} <= set(MOMENTS)

@@ -255,14 +255,16 @@ async def test_changed_arguments_are_decided_again_and_a_deny_wins(opened: Any) 
     ]
 
 
-async def test_always_allow_grants_the_category_for_the_session_only(
-    opened: Any, tmp_path: Path
-) -> None:
-    _, session, result, pending = await asked(opened, more=[calls("act", name="y")])
-    await session.always_allow(pending.id)
-    result = await session.wait(result.run_id)
-    assert result.reason == "end_turn"
-    events = await session.run_events(result.run_id)
+async def test_always_allow_grants_the_category_for_the_session_only(tmp_path: Path) -> None:
+    place = tmp_path / "store.db"
+    model = ScriptedModel([calls("act", name="x"), calls("act", name="y"), says("done")])
+    async with make_harness(place, model, [act, look], permissions=Rules()) as harness:
+        session = await harness.session()
+        result = await session.send("go")
+        await session.always_allow(result.pending[0].id)
+        result = await session.wait(result.run_id)
+        assert result.reason == "end_turn"
+        events = await session.run_events(result.run_id)
     decided = [(e.effect, e.rule) for e in events if e.type == "permission_decided"]
     assert [effect for effect, _ in decided] == ["ask", "allow"]
     assert "execute" in decided[1][1]
@@ -271,9 +273,7 @@ async def test_always_allow_grants_the_category_for_the_session_only(
     from support.mortal import stranger
 
     model = ScriptedModel([calls("act", name="z")])
-    async with make_harness(
-        tmp_path / "store.db", model, [act, look], permissions=Rules()
-    ) as other:
+    async with make_harness(place, model, [act, look], permissions=Rules()) as other:
         other._engine.dispatcher.drain.owner = stranger()
         again = await other.session(thread_id=session.thread_id)
         result = await again.send("more")

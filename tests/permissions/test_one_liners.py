@@ -9,10 +9,11 @@ import pytest
 
 from bridle.sandbox.supervisor import Supervisor
 from bridle.types.permissions import Policy
-from permissions.support import ALLOWED, HOME, ROOT, bash, prefixes
+from permissions.support import ALLOWED, HOME, ROOT, bash, policy, prefixes, rule
 
 LINES = (Path(__file__).parents[1] / "data" / "one_liners.txt").read_bytes().decode()
 HOSTILE = LINES.split("\n%%\n")
+HIDDEN = (Path(__file__).parents[1] / "data" / "hidden_rm.txt").read_text().split("\n%%\n")
 POLICY = Policy(root=ROOT, home=HOME, rules=prefixes(*ALLOWED))
 
 SECRETS = (
@@ -50,6 +51,15 @@ def test_the_list_is_long():
 @pytest.mark.parametrize("line", HOSTILE)
 def test_no_line_runs_unasked(line):
     assert bash(line, POLICY).effect in ("ask", "deny")
+
+
+@pytest.mark.parametrize("line", HIDDEN)
+def test_a_denied_program_is_found_behind_whatever_runs_it(line):
+    denied = rule("bash(rm:*)", "deny")
+    for under in (policy(denied, yolo=True), policy(rule("bash"), denied)):
+        assert bash(line, under).effect in ("ask", "deny")
+        assert bash(line.replace("rm", "ls"), policy(rule("bash"))).effect != "deny"
+        assert bash("ls -la && make", under).effect == "allow"
 
 
 @pytest.mark.parametrize("line", SECRETS)

@@ -217,6 +217,20 @@ def test_a_sandbox_that_is_refused_leaves_nothing(place: Path, tmp_path: Path) -
 
 @pytest.mark.bwrap
 @pytest.mark.skipif(not probe.bubblewrap().available, reason="needs bubblewrap")
+def test_a_machine_without_a_temporary_directory_is_told_what_to_set() -> None:
+    code = "from bridle.sandbox import temps; temps.make()"
+    found = probe.bubblewrap()
+    argv = [found.program, "--unshare-user", "--ro-bind", "/", "/", "--dev", "/dev"]
+    env = {**os.environ, "TMPDIR": "/proc/none"}
+    done = subprocess.run(
+        [*argv, sys.executable, "-c", code], capture_output=True, text=True, env=env, check=False
+    )
+    assert "No temporary directory can be written, of /proc/none, /tmp, /var/tmp" in done.stderr
+    assert "set TMPDIR" in done.stderr
+
+
+@pytest.mark.bwrap
+@pytest.mark.skipif(not probe.bubblewrap().available, reason="needs bubblewrap")
 def test_bridle_killed_in_a_command_is_cleared_away_by_gc(
     place: Path, base: Path, workspace: Path, tmp_path: Path
 ) -> None:

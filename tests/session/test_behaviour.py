@@ -405,6 +405,10 @@ async def test_renaming_cloning_and_deleting_threads_emit_events(opened, model):
         ]
         (created,) = [e for e in seen if e.type == "thread_created"]
         assert created.thread.title == "other"
+        third = await session.threads.create()
+        await session.threads.delete(source)  # also of another thread than its own
+        assert (seen[-1].type, seen[-1].thread_id) == ("thread_deleted", source)
+        assert session.thread_id == third.id
 
 
 async def test_forks_are_tagged_hidden_and_never_touch_the_parent(opened, model):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bridle.app.models import model_registry
 from bridle.app.paths import config_directory, data_directory
+from bridle.models.catalog import PROVIDERS
 from bridle.models.connect import Connected, connect
 from bridle.models.keys import Keys, check_key
 from bridle.models.listing import ModelRow, available
@@ -46,6 +47,12 @@ def store_key(provider: str, key: str) -> str:
 def forget_key(provider: str) -> bool:
     """Drop the stored key of a provider; False when there was none."""
     return Keys(config_directory() / "keys").forget(provider)
+
+
+def key_page(provider: str) -> str | None:
+    """Where a provider hands out keys, where it is known."""
+    known = PROVIDERS.get(provider)
+    return None if known is None else known.key_page
 
 
 async def connect_provider(provider: str, key: str, model: str | None) -> Connected:

@@ -119,7 +119,10 @@ class Undo(Fixed, frozen=True, kw_only=True):
         found: Course = course(events)
         for run in found.runs:
             if not run.ended:
-                raise ConfigError(f"Run {run.run_id} has not ended; abort it first.")
+                raise ConfigError(
+                    f"Run {run.run_id} has not ended; abort it first, or let it end: "
+                    "bridle run --continue"
+                )
         taken, into = found.after(seq)
         undone = Undone(run_id=run_id, runs=[run.run_id for run in taken])
         cut = Cut(seq, taken, into, found.rewinds)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import weakref
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from bridle.app.paths import config_directory, data_directory, state_directory
 from bridle.checks.run import ProjectChecks
 from bridle.errors import ConfigError, TrustRefused
+from bridle.ports.programs import which
 from bridle.tools.builtin.workspace import Workplace
 from bridle.types.base import Fixed
 
@@ -86,7 +86,7 @@ class Workspace(Fixed, frozen=True):
 
 def open_checkpoints(place: Workplace) -> Checkpoints | None:
     """Snapshots of a workspace; None where there is no git to take them with."""
-    if shutil.which("git") is None:
+    if which("git") is None:
         return None
     from bridle.sandbox.checkpoints import Checkpoints
 

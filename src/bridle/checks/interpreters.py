@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+
+from bridle.ports.programs import which
 
 PROBE = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
 SECONDS = 20.0
@@ -29,7 +30,7 @@ def python_with_pytest(root: Path) -> str | None:
 
 
 def _on_path() -> list[str]:
-    return [found for name in ("python3", "python") if (found := shutil.which(name)) is not None]
+    return [found for name in ("python3", "python") if (found := which(name)) is not None]
 
 
 @cache

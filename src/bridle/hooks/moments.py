@@ -96,7 +96,7 @@ def resolve(event: str, hook_type: str | None) -> tuple[str, HookType]:
         why = f": there is no {missing}" if missing else ""
         raise ConfigError(f"The event {event!r} is not available yet{why}.")
     if name not in MOMENTS:
-        raise ConfigError(suggest(event, [*MOMENTS, *CLAUDE], what="event"))
+        raise ConfigError(suggest(event, AVAILABLE, what="event"))
     wanted = hook_type or implied
     if wanted is None:
         raise ConfigError(f"A hook on {event!r} needs a type: {', '.join(MOMENTS[name].types)}.")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tempfile
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
@@ -132,6 +131,8 @@ class Keys(Fixed, frozen=True):
         return self.directory / f"{provider}.json"
 
     def _write(self, path: Path, record: _Record) -> None:
+        import tempfile
+
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self.directory, prefix=".key-")

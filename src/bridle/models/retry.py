@@ -6,7 +6,6 @@ here retries by itself, so no retry is hidden from the user.
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING
 
 import anyio
@@ -51,6 +50,8 @@ def next_delay(
     upper half by `jitter` (0 to 1, drawn when None). It comes on top of what `Retry-After` asked
     for, so that many clients do not come back at the same moment.
     """
+    import random
+
     limit = policy.max_unreadable if error.kind == "protocol" else policy.max_retries
     if not error.retryable or attempt > limit:
         return None

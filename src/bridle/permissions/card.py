@@ -5,7 +5,6 @@ Everything on it is shown to a person, so what could mislead the eye is written 
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -60,6 +59,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def shown(text: str, *, lines: bool = False) -> str:
     """The text with everything invisible or misleading written out; lines may stay lines."""
+    import unicodedata
+
     parts: list[str] = []
     for char in text:
         if lines and char in "\n\t":

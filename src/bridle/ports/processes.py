@@ -41,7 +41,6 @@ class Exit(Fact, frozen=True, kw_only=True):
 
     code: int
     cpu_seconds: float = 0.0
-    peak_bytes: int = 0
     counters: dict[str, int] = msgspec.field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

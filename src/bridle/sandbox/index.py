@@ -8,7 +8,6 @@ Those are forgotten, so that they are read as they are.
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 
 import anyio
@@ -167,6 +166,8 @@ async def seed(repository: Repository) -> None:
 
 def _copy(repository: Repository) -> bytes | None:
     """Copy the user's index with its time, which decides what may have changed since."""
+    import shutil
+
     source = repository.source.index
     copy = os.path.join(repository.directory, "tmp", "index")
     try:

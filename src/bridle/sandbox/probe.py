@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
-import shutil
 import subprocess
 import sys
 
+from bridle.ports.programs import which
 from bridle.sandbox.bubblewrap import NAMESPACES
 from bridle.types.base import Fact
 
@@ -39,7 +39,7 @@ def bubblewrap() -> Probe:
     if sys.platform != "linux":
         return Probe(available=False, problem="bubblewrap exists on Linux only")
     program = next((path for path in KNOWN_PLACES if os.access(path, os.X_OK)), None)
-    program = program or shutil.which("bwrap")
+    program = program or which("bwrap")
     if program is None:
         problem = "bubblewrap (bwrap) is not installed"
         return Probe(available=False, problem=problem, remedy=INSTALL_BUBBLEWRAP)

@@ -134,11 +134,10 @@ class Running:
         match message:
             case {"pid": pid}:
                 self.pid = pid
-            case {"code": code, "cpu": cpu, "peak": peak, "counters": counters, "notes": notes}:
+            case {"code": code, "cpu": cpu, "counters": counters, "notes": notes}:
                 self._exit = Exit(
                     code=code,
                     cpu_seconds=cpu,
-                    peak_bytes=peak,
                     counters=counters,
                     notes=(*self._launch.notes, *notes),
                 )

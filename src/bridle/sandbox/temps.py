@@ -15,6 +15,7 @@ import stat
 import weakref
 from typing import TYPE_CHECKING
 
+from bridle.errors import ConfigError
 from bridle.sandbox.emptying import Budget, empty, measure
 from bridle.types.base import Fixed
 
@@ -192,7 +193,11 @@ def _base() -> str:
 
 def _temporary() -> str:
     """Where temporary files go; as `tempfile` has it, without what its import costs."""
-    for place in (*(os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")), "/tmp"):
-        if place and os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK):
+    named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]
+    places = [place for place in (*named, "/tmp", "/var/tmp") if place]
+    for place in places:
+        if os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK):
             return os.path.realpath(place)
-    return os.path.realpath("/var/tmp")
+    raise ConfigError(
+        f"No temporary directory can be written, of {', '.join(places)}; set TMPDIR to one."
+    )

@@ -90,7 +90,6 @@ def _supervise(
     return {
         "code": os.waitstatus_to_exitcode(status),
         "cpu": usage.ru_utime + usage.ru_stime if usage else 0.0,
-        "peak": usage.ru_maxrss * (1024 if tree.LINUX else 1) if usage else 0,
         "counters": _counters(request["groups"]),
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 import anyio.to_thread
@@ -26,6 +25,8 @@ class FileArtefacts:
         return await anyio.to_thread.run_sync(self._read, name)
 
     def _write(self, body: bytes) -> str:
+        import tempfile
+
         name = digest(body)
         target = self._directory / name
         if target.exists():

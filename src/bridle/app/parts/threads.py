@@ -141,9 +141,11 @@ class SessionThreads:
         lease = await self._journal.store.lease(id)
         if lease is not None:
             raise ConfigError(f"Thread {id!r} is being worked on by {lease.owner}; abort it first.")
-        await self._journal.append(id, ThreadDeleted())
+        (deleted,) = await self._journal.append(id, ThreadDeleted())
         if self._attachment.thread_id == id:
             await self._attachment.leave()
+        else:
+            self._attachment.heard(deleted)
 
     async def messages(
         self, *, limit: int | None = None, thread_id: str | None = None

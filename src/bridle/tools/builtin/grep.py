@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
 from bridle.errors import ToolError
+from bridle.ports.programs import which
 from bridle.tools.builtin import searching
 from bridle.tools.builtin.ignoring import IGNORE_FILE, repository_top
 from bridle.tools.builtin.searching import MAX_FILE_BYTES, Query
@@ -28,7 +28,7 @@ TIMEOUT = 60.0
 
 def grep_tool(place: Workplace, *, ripgrep: str | None = None) -> Tool:
     """Build the tool for a workspace; `ripgrep` is the program to use, found by default."""
-    program = shutil.which("rg") if ripgrep is None else ripgrep
+    program = which("rg") if ripgrep is None else ripgrep
 
     @tool(
         name="grep",

@@ -7,7 +7,7 @@ import sys
 import anyio
 import click
 
-from bridle.app.catalog import connect_provider, forget_key, store_key
+from bridle.app.catalog import connect_provider, forget_key, key_page, store_key
 from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.options import json_option
 from bridle.surfaces.cli.output import json_line, talk
@@ -28,7 +28,9 @@ def command(provider: str, model: str | None, no_try: bool, forget: bool, as_jso
         talk("Forgotten." if forget_key(provider) else f"There was no key for {provider}.")
         return exits.OK
     if sys.stdin.isatty():
-        key = click.prompt(f"Key for {provider}", hide_input=True, err=True)
+        page = key_page(provider)
+        where = f" (from {page})" if page else ""
+        key = click.prompt(f"Key for {provider}{where}", hide_input=True, err=True)
     else:
         key = sys.stdin.read().strip()
     if no_try:
