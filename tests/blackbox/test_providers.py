@@ -173,12 +173,15 @@ def test_a_usd_limit_needs_a_price(bridle: Bridle, chat_server: Start) -> None:
     (spent,) = bridle("cost", "last", "--json").json
     assert (spent["total"]["unpriced"], spent["total"]["cost_usd"]) == (1, 0.0)
     assert "1 of unknown price" in bridle("cost", "last").out
+    told = ask(bridle, model="openai/my-own-model")
+    assert told.json["cost_usd"] == 0
+    assert "price of openai/my-own-model is not known" in told.err
     known = bridle("run", "hello", "--model", "openai/gpt-4o-mini")
     assert "not known" not in known.err
     assert "unknown" not in bridle("cost", "last").out
     spent = ask(bridle, "--max-usd", "0.0000001")
     assert (spent.code, spent.json["reason"]) == (5, "budget_exceeded")
-    assert server.requests == 2
+    assert server.requests == 3
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from bridle.models.providers.anthropic_thinking import (
     version_of,
 )
 from bridle.models.providers.endpoint import make_endpoint
+from bridle.models.providers.schema import rooted, within_limits
 from bridle.models.wire import HeadCache, WireCache, encode
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ class Anthropic:
         if settings.stop_sequences:
             tail["stop_sequences"] = settings.stop_sequences
         if settings.output_schema is not None:
-            output["format"] = {"type": "json_schema", "schema": settings.output_schema}
+            schema = within_limits(rooted(settings.output_schema))
+            output["format"] = {"type": "json_schema", "schema": schema}
         if output:
             tail["output_config"] = output
         if request.tools and not settings.parallel_tool_calls:

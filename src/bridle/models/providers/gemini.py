@@ -14,6 +14,7 @@ from bridle.models.providers.gemini_encode import (
     encode_message,
     join_messages,
 )
+from bridle.models.providers.schema import rooted
 from bridle.models.wire import HeadCache, WireCache, encode
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Gemini:
             tail["stopSequences"] = settings.stop_sequences
         if settings.output_schema is not None:
             tail["responseMimeType"] = "application/json"
-            tail["responseJsonSchema"] = settings.output_schema
+            tail["responseJsonSchema"] = rooted(settings.output_schema)
         if settings.reasoning is not None:
             tail["thinkingConfig"] = _thinking(self.model, settings.reasoning)
         return tail

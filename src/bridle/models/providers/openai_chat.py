@@ -8,7 +8,7 @@ from bridle.models.providers.chat_decode import ChatDecoder
 from bridle.models.providers.chat_encode import ChatWire, encode_head, encode_message, join_messages
 from bridle.models.providers.dialects import ChatDialect, dialect_for
 from bridle.models.providers.endpoint import make_endpoint
-from bridle.models.providers.schema import is_strict
+from bridle.models.providers.schema import is_strict, rooted
 from bridle.models.wire import HeadCache, WireCache, encode
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class OpenAIChat:
 
 
 def _response_format(settings: ModelSettings) -> dict[str, Any]:
-    schema = settings.output_schema or {}
+    schema = rooted(settings.output_schema or {})
     return {
         "type": "json_schema",
         "json_schema": {"name": "output", "schema": schema, "strict": is_strict(schema)},

@@ -10,7 +10,7 @@ from bridle.models.providers.endpoint import make_endpoint
 from bridle.models.providers.openai_chat import OPENAI_URL
 from bridle.models.providers.responses_decode import ResponsesDecoder
 from bridle.models.providers.responses_encode import encode_head, encode_message
-from bridle.models.providers.schema import is_strict
+from bridle.models.providers.schema import is_strict, rooted
 from bridle.models.wire import HeadCache, WireCache, encode
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class OpenAIResponses:
         if settings.max_output_tokens is not None:
             tail["max_output_tokens"] = settings.max_output_tokens
         if settings.output_schema is not None:
-            schema = settings.output_schema
+            schema = rooted(settings.output_schema)
             strict = is_strict(schema)
             tail["text"] = {
                 "format": {

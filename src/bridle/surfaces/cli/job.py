@@ -98,7 +98,7 @@ async def _do(options: RunOptions, job: Job) -> int:
     if stopped:
         talk("stopped; go on with: bridle run --continue")
     if job.format != "text":
-        _print_result(job, result_json(summary, result, code=code, files=files))
+        _print_result(job, result_json(summary, result, code=code, files=files), summary)
     elif not stopped:
         _print_text(result, files, coding, summary, progress, rests=rests)
     return code
@@ -127,8 +127,10 @@ def _print_text(
     )
 
 
-def _print_result(job: Job, line: dict[str, Any]) -> None:
+def _print_result(job: Job, line: dict[str, Any], summary: RunSummary | None = None) -> None:
     json_line({"type": "result", **line} if job.format == "stream-json" else line)
+    if summary is not None and not summary.cost_known:
+        talk(f"the price of {summary.model} is not known: cost_usd does not count it")
 
 
 def _stopped(signals: Signals, summary: RunSummary) -> bool:
