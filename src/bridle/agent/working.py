@@ -54,10 +54,15 @@ class Working(Moving, kw_only=True):
         self.news.set()
 
     async def refresh(self) -> None:
-        """Fold in what came since the last look."""
+        """Fold in what came since the last look; news that a cut kept from being folded stay."""
         self.news = anyio.Event()
-        if not self.log.is_current:  # what others commit unheard is found by the next record
+        if self.log.is_current:
+            return  # what others commit unheard is found by the next record
+        try:
             await self.log.refresh()
+        except anyio.get_cancelled_exc_class():
+            self.news.set()
+            raise
 
     async def until_paused(self, run: RunState, work: Callable[[], Awaitable[T]]) -> T | None:
         """Work that a pause cuts too, because it can be done again."""
