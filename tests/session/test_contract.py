@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import pydoc
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+import bridle
 from bridle import (
     Agent,
     Harness,
@@ -137,3 +140,14 @@ def test_the_short_form_without_a_network() -> None:
     assert Agent[int, str]
     assert ToolContext[int]
     assert RunResult[str]
+
+
+@pytest.mark.parametrize("name", [name for name in bridle.__all__ if name[0].isupper()])
+def test_public_objects_are_described_where_they_are_used(name):
+    """`help()` and editors ask for it, whatever is imported for the type checker only."""
+    thing = getattr(bridle, name)
+    if not isinstance(thing, type) or issubclass(thing, Exception):
+        return
+    assert thing.__doc__
+    assert inspect.signature(thing)
+    assert name in pydoc.render_doc(thing)

@@ -223,3 +223,25 @@ async def test_raw_listeners_hear_of_the_display_gathered_and_before_what_change
         told = len(heard)
         await session.abort()
         assert len(heard) == told
+
+
+async def test_an_async_listener_is_shown_the_same(opened, model):
+    import anyio
+
+    model.plays(says("one"))
+    async with opened() as harness:
+        session = await harness.session()
+        plain: list[DisplaySnapshot] = []
+        late: list[DisplaySnapshot] = []
+
+        async def show(snapshot: DisplaySnapshot) -> None:
+            late.append(snapshot)
+
+        session.events.subscribe_display(plain.append)
+        stop = session.events.subscribe_display(show)
+        await session.send("go")
+        with anyio.fail_after(20):
+            while not late or late[-1].is_running:
+                await anyio.sleep(0.01)
+        assert late == plain
+        stop()

@@ -25,7 +25,7 @@ class DisplayScheduler:
         self,
         *,
         display: DisplayState,
-        listener: Callable[[DisplaySnapshot], None],
+        listener: Callable[[DisplaySnapshot], object],
         clock: Clock,
         window: float,
         max_wait: float,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 import anyio
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("bridle.session")
 
 CAPACITY = 4096
-"""How many events an async listener may be behind before it misses some."""
+"""How much an async listener may be behind before it misses some."""
 
+T = TypeVar("T")
 Heard = Callable[[AnyEvent], Awaitable[None] | None]
 """A listener to events; an async one is called by a task of its own."""
 
@@ -35,16 +36,13 @@ class Listeners:
 
     def add(self, fn: Heard) -> Callable[[], None]:
         """Tell one more; returns how to stop."""
-        if not inspect.iscoroutinefunction(fn):
-            self._all.append(fn)
-            return lambda: self._forget(fn)
-        queue = _Queue(cast("Callable[[AnyEvent], Awaitable[None]]", fn))
-        self._all.append(queue.put)
-        self._tasks.start_soon(queue.serve, name="event subscriber")
+        listener, close = at_once(fn, self._tasks)
+        self._all.append(listener)
 
         def stop() -> None:
-            self._forget(queue.put)
-            queue.close()
+            if listener in self._all:
+                self._all.remove(listener)
+            close()
 
         return stop
 
@@ -56,25 +54,32 @@ class Listeners:
             except Exception:  # a listener must not hurt the session or the other listeners
                 log.exception("A subscriber failed on %s", event.type)
 
-    def _forget(self, listener: Callable[[AnyEvent], object]) -> None:
-        if listener in self._all:
-            self._all.remove(listener)
+
+def at_once(
+    fn: Callable[[T], Awaitable[None] | None], tasks: TaskGroup
+) -> tuple[Callable[[T], object], Callable[[], None]]:
+    """A plain function that tells `fn`, and how to stop; an async one is served by a task."""
+    if not inspect.iscoroutinefunction(fn):
+        return fn, lambda: None
+    queue = _Queue(cast("Callable[[T], Awaitable[None]]", fn))
+    tasks.start_soon(queue.serve, name="async subscriber")
+    return queue.put, queue.close
 
 
-class _Queue:
-    """What an async listener has still to hear; one that is far behind misses events."""
+class _Queue(Generic[T]):
+    """What an async listener has still to hear; one that is far behind misses some."""
 
-    def __init__(self, fn: Callable[[AnyEvent], Awaitable[None]]) -> None:
+    def __init__(self, fn: Callable[[T], Awaitable[None]]) -> None:
         self._fn = fn
         self._closed = False
-        self._send, self._receive = anyio.create_memory_object_stream[AnyEvent](CAPACITY)
+        self._send, self._receive = anyio.create_memory_object_stream[T](CAPACITY)
 
-    def put(self, event: AnyEvent) -> None:
-        """Keep an event for later."""
+    def put(self, news: T) -> None:
+        """Keep it for later."""
         try:
-            self._send.send_nowait(event)
+            self._send.send_nowait(news)
         except anyio.WouldBlock:
-            log.warning("A slow subscriber missed %s; replay() misses nothing", event.type)
+            log.warning("A slow subscriber missed something; events.replay() misses nothing")
 
     def close(self) -> None:
         """Call the listener no more."""
@@ -82,12 +87,12 @@ class _Queue:
         self._send.close()
 
     async def serve(self) -> None:
-        """Call the listener for one event after the other."""
+        """Call the listener for one after the other."""
         async with self._receive:
-            async for event in self._receive:
+            async for news in self._receive:
                 if self._closed:
                     return
                 try:
-                    await self._fn(event)
+                    await self._fn(news)
                 except Exception:  # as above
-                    log.exception("A subscriber failed on %s", event.type)
+                    log.exception("An async subscriber failed")

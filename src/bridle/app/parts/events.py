@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bridle.app.coalesce import DisplayScheduler
-from bridle.app.listening import Heard, Listeners
+from bridle.app.listening import Heard, Listeners, at_once
 from bridle.journal.feed import Feed
 from bridle.types.events import DisplayStateChanged
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from anyio.abc import TaskGroup
 
@@ -67,7 +67,7 @@ class SessionEvents:
 
     def subscribe_display(
         self,
-        fn: Callable[[DisplaySnapshot], None],
+        fn: Callable[[DisplaySnapshot], Awaitable[None] | None],
         window: float = 0.25,
         max_wait: float = 0.5,
     ) -> Callable[[], None]:
@@ -76,11 +76,18 @@ class SessionEvents:
         Changes are gathered for `window` seconds after the last one, `max_wait` at most; what a
         person must react to is shown at once. There is no call before the first change.
         """
+        listener, close = at_once(fn, self._tasks)
         scheduler = DisplayScheduler(
             display=self._display,
-            listener=fn,
+            listener=listener,
             window=window,
             max_wait=max_wait,
             clock=self._attachment.engine.clock,
         )
-        return scheduler.start(self._tasks)
+        forget = scheduler.start(self._tasks)
+
+        def stop() -> None:
+            forget()
+            close()
+
+        return stop

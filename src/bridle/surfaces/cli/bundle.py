@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     for a package, code."""
     Content = tuple[dict[str, Entry], Patterns, Codes]
 
-COMMANDS = frozenset({"run", "fix", "chat"})
-"""What is started often and imports much."""
 LEAST = 50
 """A command that ended early, such as for a wrong option, leaves nothing."""
 SUFFIX = ".py"
@@ -116,7 +114,7 @@ class Bundle:
 
 def install(command: str) -> Bundle | None:
     """Take modules from the bundle of a command from now on; None where there can be none."""
-    if command not in COMMANDS or sys.dont_write_bytecode or sys.pycache_prefix is not None:
+    if sys.dont_write_bytecode or sys.pycache_prefix is not None:
         return None
     import bridle
 

@@ -8,8 +8,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from bridle.surfaces.cli.bundle import Bundle
+
 COLLECT = (100_000, 20, 50)
 """Modules and what they define stay: to look for garbage among them took a tenth of a run."""
+
+BUNDLED = frozenset({"run", "fix", "chat"})
+"""Commands that are started often and import much."""
+HELP = frozenset({"-h", "--help"})
 
 
 def main() -> None:
@@ -23,10 +29,8 @@ def main() -> None:
         return
     import gc
 
-    from bridle.surfaces.cli.bundle import install
-
     gc.set_threshold(*COLLECT)
-    bundle = install(sys.argv[1]) if len(sys.argv) > 1 else None
+    bundle = _bundle(sys.argv[1:])
     from bridle.surfaces.cli.main import run
 
     code = run(sys.argv[1:])
@@ -44,6 +48,15 @@ def _open_streams() -> None:
     sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
+def _bundle(arguments: list[str]) -> Bundle | None:
+    """Where a command's modules come from at once; help needs few, and goes without."""
+    if not arguments or arguments[0] not in BUNDLED or not HELP.isdisjoint(arguments):
+        return None
+    from bridle.surfaces.cli.bundle import install
+
+    return install(arguments[0])
 
 
 def _leave(code: int) -> NoReturn:

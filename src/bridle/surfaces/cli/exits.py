@@ -20,6 +20,7 @@ AWAITING = 6
 PROVIDER_REFUSED = 7
 UNAVAILABLE = 75
 INTERRUPTED = 130
+TERMINATED = 143
 
 _PROVIDER_REFUSED = frozenset({"authentication", "bad_request"})
 _UNAVAILABLE = frozenset({"rate_limit", "unavailable", "timeout", "protocol", "cut"})

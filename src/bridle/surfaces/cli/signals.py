@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from bridle.surfaces.cli import exits
 from bridle.surfaces.cli.output import talk
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
+
+
+CODES = {signal.SIGINT: exits.INTERRUPTED, signal.SIGTERM: exits.TERMINATED}
 
 
 class Signals:
@@ -22,18 +26,18 @@ class Signals:
     def __init__(self, pause: Callable[[], None]) -> None:
         self._pause = pause
         self._asking: anyio.CancelScope | None = None
-        self.received: int | None = None
+        self.received: signal.Signals | None = None
 
     def install(self) -> None:
         """Begin to listen."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in CODES:
             loop.add_signal_handler(number, self._hear, number)
 
     @property
     def exit_code(self) -> int | None:
-        """128 and the signal, or None when there was none."""
-        return None if self.received is None else 128 + self.received
+        """That of the first signal, or None when there was none."""
+        return None if self.received is None else CODES[self.received]
 
     async def asking(self, answered: Awaitable[bool]) -> bool:
         """Wait for somebody's answers; a signal ends that at once: the run rests meanwhile."""
@@ -45,10 +49,10 @@ class Signals:
                 self._asking = None
         return False
 
-    def _hear(self, number: int) -> None:
+    def _hear(self, number: signal.Signals) -> None:
         if self.received is not None:
             talk("stopped now; go on with: bridle run --continue")
-            os._exit(128 + number)
+            os._exit(CODES[number])
         self.received = number
         self._pause()
         if self._asking is not None:
