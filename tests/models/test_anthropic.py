@@ -178,6 +178,18 @@ def test_the_budget_leaves_room_for_the_answer(limit: int, budget: int) -> None:
     assert sent["thinking"]["budget_tokens"] == budget < sent["max_tokens"]
 
 
+@pytest.mark.parametrize("name", ["claude-sonnet-4-5", "claude-opus-4-6"])
+@pytest.mark.parametrize(("reasoning", "sent"), [(None, True), ("off", True), ("low", False)])
+def test_a_temperature_is_sent_where_the_model_does_not_think(
+    name: str, reasoning: Reasoning | None, sent: bool
+) -> None:
+    """Beside thinking, any but the default is refused."""
+    settings = ModelSettings(temperature=0.25, reasoning=reasoning)
+    asked = body(user_message("m1", "hi"), name=name, settings=settings)
+    assert asked.get("temperature") == (0.25 if sent else None)
+    assert ("thinking" in asked) != sent
+
+
 def test_no_thinking_where_there_is_no_room_for_it() -> None:
     sent = body(settings=ModelSettings(reasoning="high", max_output_tokens=1500))
     assert "thinking" not in sent

@@ -133,3 +133,15 @@ async def test_an_answer_that_rests_goes_on(http: HttpClient) -> None:
         result = await sent(harness_of("anthropic", server, http))
         assert (result.text, result.reason, result.steps) == ("the rest", "end_turn", 2)
         assert [entry["role"] for entry in server.bodies[1]["messages"]] == ["user", "assistant"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_usage_below_nothing_is_not_believed(wire: str, http: HttpClient) -> None:
+    """It would be paid back to the budget."""
+    told = {"text": "hi", "usage": {"input": -1000, "output": -1000}}
+    async with serving(told) as server:
+        result = await sent(harness_of(wire, server, http))
+    assert result.text == "hi"
+    assert result.usage.input_tokens > 0
+    assert result.usage.output_tokens > 0
+    assert result.cost_usd >= 0

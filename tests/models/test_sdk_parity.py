@@ -303,7 +303,6 @@ async def test_anthropic_messages(http: HttpClient) -> None:
                 model="claude-sonnet-4-5",
                 stream=True,
                 max_tokens=4096,
-                extra_body={"temperature": 0.5},  # removed from the SDK, not from this API version
                 stop_sequences=["END"],
                 thinking={"type": "enabled", "budget_tokens": 2048},
                 output_config={"format": {"type": "json_schema", "schema": ADD.parameters}},

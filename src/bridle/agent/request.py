@@ -108,15 +108,19 @@ class NextRequest(Fixed, frozen=True, kw_only=True):
         return room.output_tokens
 
     def answer(self, message: Message, told: Usage | None) -> Answer:
-        """A message with what it cost; what the provider does not tell is estimated."""
-        usage = told
+        """A message with what it cost; what the provider does not tell is estimated.
+
+        So is what cannot be: fewer than no tokens would be paid back to the budget.
+        """
+        usage = told if told is not None and told.plausible else None
+        estimated = usage is None
         if usage is None:
             written = "".join(getattr(part, "text", "") for part in message.parts)
             usage = Usage(
                 input_tokens=self._input_tokens(), output_tokens=self.setup.count(written)
             )
         cost = self.cost(usage)
-        return Answer(message=message, usage=usage, cost_usd=cost, estimated=told is None)
+        return Answer(message=message, usage=usage, cost_usd=cost, estimated=estimated)
 
     def cost(self, usage: Usage) -> float:
         """What tokens of this model cost, as far as that is known."""

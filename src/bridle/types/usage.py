@@ -17,6 +17,13 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """All tokens, in and out."""
         return self.input_tokens + self.output_tokens
 
+    @property
+    def plausible(self) -> bool:
+        """Whether no number is below nothing."""
+        return min(self.input_tokens, self.output_tokens, self.cached_tokens) >= 0 and (
+            min(self.reasoning_tokens, self.cache_write_tokens) >= 0
+        )
+
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,

@@ -14,6 +14,7 @@ from bridle.models.providers.anthropic_encode import (
 from bridle.models.providers.anthropic_thinking import (
     default_max_tokens,
     thinking_fields,
+    thinks,
     version_of,
 )
 from bridle.models.providers.endpoint import make_endpoint
@@ -97,7 +98,7 @@ class Anthropic:
                 tail["thinking"] = thinking
             if effort is not None:
                 output["effort"] = effort
-        if settings.temperature is not None:
+        if settings.temperature is not None and not thinks(tail.get("thinking")):
             tail["temperature"] = settings.temperature
         if settings.stop_sequences:
             tail["stop_sequences"] = settings.stop_sequences

@@ -54,6 +54,11 @@ def thinking_fields(
     return {"type": "enabled", "budget_tokens": budget}, None
 
 
+def thinks(thinking: dict[str, Any] | None) -> bool:
+    """Whether the model thinks by this object; then a temperature is refused."""
+    return thinking is not None and thinking["type"] != "disabled"
+
+
 def _adaptive(version: Version, reasoning: Reasoning) -> tuple[dict[str, Any] | None, str | None]:
     if reasoning == "off":
         return _off(version)
