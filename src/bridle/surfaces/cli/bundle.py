@@ -15,25 +15,27 @@ import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from mmap import ACCESS_READ, mmap
 
-from bridle.surfaces.cli.compiled import Compiled, is_installed
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import CodeType, ModuleType
 
-    from bridle.surfaces.cli.compiled import Codes, Patterns
-
     Entry = tuple[str, int, int, str | None, str, str | None, CodeType]
     """Source, time of change, size, where Python caches it, where it was found, its own directory
     for a package, code."""
-    Content = tuple[dict[str, Entry], Patterns, Codes]
 
 LEAST = 50
 """A command that ended early, such as for a wrong option, leaves nothing."""
 SUFFIX = ".py"
-FORM = 2
+FORM = 3
 """Of the file; one of another form is not read."""
+
+OWN = "/surfaces/cli"
+ROOTS = tuple(
+    os.path.join(root, "")  # noqa: PTH118 - pathlib is not loaded here
+    for root in (sys.prefix, sys.base_prefix, os.path.dirname(__file__).removesuffix(OWN))  # noqa: PTH120
+)
+"""Where what is installed lies: Python, libraries, ourselves; nothing of a project."""
 
 
 class Loader(SourceFileLoader):
@@ -52,18 +54,12 @@ class Loader(SourceFileLoader):
 class Bundle:
     """A finder of modules, before all others on `sys.meta_path`."""
 
-    def __init__(self, path: str, content: Content) -> None:
+    def __init__(self, path: str, entries: dict[str, Entry]) -> None:
         self.path = path
-        self._entries, patterns, codes = content
-        self._compiled = Compiled(patterns, codes)
+        self._entries = entries
         self._loaded = frozenset(sys.modules)
         self._places: list[str] = []
         self._before: dict[str, set[str]] = {}
-
-    def begin(self) -> None:
-        """Be asked first from now on."""
-        sys.meta_path.insert(0, self)
-        self._compiled.install()
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -99,11 +95,11 @@ class Bundle:
             for name, module in list(sys.modules.items())
             if not self._has(name, module) and (entry := _entry(name, module))
         }
-        if not read and not self._compiled.grown:
+        if not read:
             return
-        entries = {name: entry for name, entry in _read(self.path)[0].items() if _holds(entry)}
+        entries = {name: entry for name, entry in _read(self.path).items() if _holds(entry)}
         if len(entries | read) >= LEAST:
-            _write(self.path, marshal.dumps((_key(), (entries | read, *self._compiled.kept()))))
+            _write(self.path, marshal.dumps((_key(), entries | read)))
 
     def _has(self, name: str, module: ModuleType) -> bool:
         if name in self._loaded or isinstance(getattr(module, "__loader__", None), Loader):
@@ -121,7 +117,7 @@ def install(command: str) -> Bundle | None:
     tag = f"{sys.implementation.cache_tag}{sys.flags.optimize or ''}"
     path = f"{bridle.__path__[0]}/__pycache__/{command}.{tag}.bundle"
     bundle = Bundle(path, _read(path))
-    bundle.begin()
+    sys.meta_path.insert(0, bundle)
     return bundle
 
 
@@ -154,13 +150,13 @@ def _key() -> tuple[int, str, int]:
     return FORM, sys.version, sys.flags.optimize
 
 
-def _read(path: str) -> Content:
+def _read(path: str) -> dict[str, Entry]:
     try:
         with open(path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:  # noqa: PTH123
-            key, content = marshal.loads(data)
+            key, entries = marshal.loads(data)
     except (OSError, ValueError, EOFError, TypeError):
-        return {}, {}, {}  # none yet, or cut short: it is written again
-    return content if key == _key() else ({}, {}, {})
+        return {}  # none yet, or cut short: it is written again
+    return entries if key == _key() else {}
 
 
 def _entry(name: str, module: ModuleType) -> Entry | None:
@@ -170,7 +166,7 @@ def _entry(name: str, module: ModuleType) -> Entry | None:
     if spec is None or not isinstance(loader, SourceFileLoader) or spec.cached is None:
         return None
     source = loader.path
-    if not source.endswith(SUFFIX) or not is_installed(source):
+    if not source.endswith(SUFFIX) or not source.startswith(ROOTS):
         return None
     try:
         found = os.stat(source)  # noqa: PTH116
