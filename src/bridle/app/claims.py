@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridle.app.trust import Claim, visible
+from bridle.permissions.compile import SETTINGS
 from bridle.permissions.patterns import SHELL_TOOLS, parse
 from bridle.permissions.profiles import effect_named
 from bridle.permissions.shell.facts import names
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from bridle.hooks.define import Bound
     from bridle.spec.layers import Layer, Layered
+    from bridle.types.permissions import Rule
 
 MODELS = ("model_policy.base_url", "model_policy.providers")
 HARMLESS = ("wire",)
@@ -28,12 +30,14 @@ GIT_READERS = names("status diff log show rev-parse ls-files blame")
 """Programs that run nothing else; what they could write the permission engine knows and decides."""
 
 
-def claims_of(root: Path, layered: Layered, hooks: Sequence[Bound]) -> tuple[Claim, ...]:
+def claims_of(
+    root: Path, layered: Layered, hooks: Sequence[Bound], rules: Sequence[Rule]
+) -> tuple[Claim, ...]:
     """Everything in a project that the user must have trusted before it is used."""
     layers = [layer for layer in layered.layers if layer.of_project and layer.file is not None]
     found = [claim for layer in layers for claim in _settings(root, layer)]
     if layered.spec.execution_policy.sandbox == "none":
-        found += _unconfined(root, layers)
+        found += _unconfined(root, layers, [rule for rule in rules if rule.layer == SETTINGS])
     counted: dict[str, int] = {}
     for bound in hooks:
         if bound.layer == "project":
@@ -60,13 +64,18 @@ def _settings(root: Path, layer: Layer) -> Iterator[Claim]:
         yield Claim(kind="approvals", name=name, text="lets nothing be asked", mild=True)
 
 
-def _unconfined(root: Path, layers: Sequence[Layer]) -> Iterator[Claim]:
+def _unconfined(root: Path, layers: Sequence[Layer], more: Sequence[Rule]) -> Iterator[Claim]:
     """A sandbox that the project turns off: harmless only where a person decides each command."""
     off = next((one for one in layers if one.value("execution_policy.sandbox") == "none"), None)
     if off is None:
         return
     name = _within(root, off.file or "")
     unasked = [field for layer in layers for field in _unasked(layer)]
+    unasked += [
+        f"{rule.effect} {rule.matches}"
+        for rule in more
+        if rule.effect in ALLOWING and _runs_commands(rule.matches)
+    ]
     if unasked:
         text = f"runs commands unasked, with all your rights: sandbox none, {', '.join(unasked)}"
         yield Claim(kind="unconfined", name=name, text=visible(text))

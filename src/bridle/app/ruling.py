@@ -86,6 +86,12 @@ def read_ruling(options: RunOptions) -> Ruling:
     compiled = compile_spec(layered.spec, root=str(root), at=layered.at)
     policy = _policy(compiled.policy, options)
     hooks, notices = _hooks(layered, root)
+    if (root / ".claude").is_dir():
+        from bridle.app.claude import claude_rules
+
+        rules, told = claude_rules(root)
+        policy = msgspec.structs.replace(policy, rules=(*policy.rules, *rules))
+        notices += told
     return Ruling(
         path=path,
         layered=layered,

@@ -44,21 +44,27 @@ def read_claude(root: Path) -> tuple[tuple[Bound, ...], tuple[str, ...]]:
     return tuple(found), tuple(notices)
 
 
-def _read(path: Path, root: Path, found: list[Bound], notices: list[str]) -> None:
+def read_settings(path: Path) -> tuple[dict[str, Any], str]:
+    """What such a file says, and its text; raises `SpecError` where it is not one."""
     text = path.read_bytes()[: LARGEST + 1]
+    if len(text) > LARGEST:
+        raise SpecError(f"is larger than {LARGEST} bytes", file=str(path))
     try:
-        if len(text) > LARGEST:
-            raise SpecError(f"is larger than {LARGEST} bytes", file=str(path))
         settings = msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.MsgspecError as error:
         raise SpecError(f"is not a JSON object: {error}", file=str(path)) from error
+    return settings, text.decode("utf-8", "replace")
+
+
+def _read(path: Path, root: Path, found: list[Bound], notices: list[str]) -> None:
+    settings, text = read_settings(path)
     if settings.get("disableAllHooks") is True:
         return
     hooks = settings.get("hooks", {})
     if not isinstance(hooks, dict):
         raise SpecError("hooks is not an object", file=str(path))
     for event, groups in hooks.items():
-        line = _line(text.decode("utf-8", "replace"), event)
+        line = line_of(text, event)
         moment = MOMENTS.get(CLAUDE.get(event, ("", ""))[0])
         if event in UNKNOWN_YET or (moment is not None and moment.missing is not None):
             notices.append(f"{path}:{line}: hooks on {event} are not run: it does not exist here")
@@ -123,8 +129,8 @@ def _conditions(event: str, matcher: str | None) -> list[dict[str, Any]]:
     return [{"field": MATCHED[event], "in": values}]
 
 
-def _line(text: str, event: str) -> int:
-    """The line on which an event is named."""
+def line_of(text: str, name: str) -> int:
+    """The line on which a name or a value stands."""
     lines = text.splitlines()
-    quoted = f'"{event}"'
+    quoted = msgspec.json.encode(name).decode()
     return next((number for number, line in enumerate(lines, 1) if quoted in line), 1)

@@ -22,6 +22,9 @@ _SWITCHES = {
     "allow_write": "edit",
     "allow_shell": "execute",
 }
+SETTINGS = "settings"
+"""The layer of rules that a project keeps for another tool."""
+
 _CLAUDE_PATH = lazy(r"((?:Read|Edit|Write|MultiEdit)\()/(?!/)(.*)")
 
 
@@ -162,7 +165,7 @@ def _permission(
 def from_settings(
     permissions: Mapping[str, Iterable[str]],
     *,
-    layer: str = "settings",
+    layer: str = SETTINGS,
     at: Callable[[str], str | None] = _nowhere,
 ) -> tuple[Rule, ...]:
     """The rules of Claude-style settings: lists named allow, ask and deny.
