@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from bridle import Rules, Workspace
-from bridle.sandbox import probe
+from bridle.sandbox import probe, temps
 from bridle.testing import calls, says
 from bridle.tools.browser.launch import PROGRAMS
 from support.calls import results
@@ -69,28 +69,26 @@ def holding(mark: str) -> list[str]:
 @needs_chromium
 @pytest.mark.chromium
 @pytest.mark.anyio
-async def test_it_ends_with_its_run(opened, model, server, tmp_path, monkeypatch):
-    temp = Path(tempfile.mkdtemp(prefix="b-", dir="/tmp"))
-    monkeypatch.setattr(tempfile, "tempdir", str(temp))
+async def test_it_ends_with_its_run(opened, model, server, tmp_path):
     server.page("/", BEATS)
     workspace = Workspace(tmp_path, sandbox="none", allowed_hosts=[server.host])
     model.plays(calls("navigate", url=server.url("/")), calls("ask_user", question="go on?"))
     async with opened("navigate", "extract", workspace=workspace) as harness:
         session = await harness.session()
         first = await session.send("go")
-        (own,) = temp.glob("bridle-*")
+        with temps.directory() as beside:
+            own = Path(beside).parent
         mark = f"chromium-{own.name}"
         assert holding(mark), "it runs while its run waits for an answer"
         model.plays(says("done"))
         await session.answer(first.pending[0].id, "yes")
         await session.wait(first.run_id)
         with anyio.fail_after(30):
-            while holding(mark) or [*own.glob("chromium-*")]:
+            while holding(mark) or [*own.glob("*/chromium-*")]:
                 await anyio.sleep(0.1)
         model.plays(calls("extract"), says("done"))
         await session.send("again")
         assert (await results(session, runs=2))[-1].kind == "no_page"
-    shutil.rmtree(temp)
 
 
 @needs_chromium
@@ -114,7 +112,7 @@ def test_none_survives_a_kill(tmp_path, server, sandbox):
             assert time.monotonic() < end
             assert process.poll() is None, process.communicate()[1].decode()
             time.sleep(0.1)
-        (own,) = temp.glob("bridle-*")
+        (own,) = temp.glob("bridle-*/*")
         assert holding(f"chromium-{own.name}"), "it runs before the kill"
     finally:
         os.kill(process.pid, signal.SIGKILL)

@@ -132,7 +132,7 @@ async def _running(program: str, place: Workplace, hosts: PageHosts) -> AsyncIte
     """The process in its sandbox, with a profile of its own that is removed afterwards."""
     sandbox = confined(place.sandbox, hosts)
     temp = sandbox.policy.temp or "/tmp"
-    name = f"chromium-{Path(temp).name}-{next(_COUNT)}"
+    name = "-".join(("chromium", *Path(temp).parts[-2:], str(next(_COUNT))))
     inside = f"/tmp/{name}" if sandbox.kind == "bubblewrap" else f"{temp}/{name}"
     try:
         async with _proxied(sandbox, hosts) as port:
