@@ -326,3 +326,13 @@ def test_places_outside_are_named_by_rules_or_settings():
 def test_the_decision_is_a_pure_function():
     under = policy(*prefixes("ls"), rule("bash(rm:*)", "deny"))
     assert bash("ls; $X", under) == bash("ls; $X", under)
+
+
+def test_a_line_without_effect_is_allowed_by_those_who_name_all_of_it():
+    under = policy(rule("bash(true:*)"), rule("bash(pwd)"))
+    assert bash("true && pwd", under).effect == "allow"
+    assert bash("true; times", under).effect == "ask"
+    assert bash("true $(rm x)", under).effect == "ask"
+    assert bash("true > /etc/x", under).effect == "deny"
+    assert bash("true", policy()).effect == "ask"
+    assert bash("true", policy(rule("bash(true)", "ask"), rule("bash"))).effect == "ask"

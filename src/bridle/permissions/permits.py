@@ -35,8 +35,20 @@ def permitted(call: Call) -> list[Finding]:
     found = [_part(call, call.shell, part) for part in call.shell.parts]
     needed = [finding for finding in found if finding is not None]
     if all(finding.stage == "shell" for finding in needed):
-        return [_whole_tool(call) or _default(call)]
+        return _by_name(call, call.shell) or [_whole_tool(call) or _default(call)]
     return needed
+
+
+def _by_name(call: Call, shell: Shell) -> list[Finding]:
+    """Rules that name every command of a line that has no effect, such as `pwd`; else none."""
+    found: list[Finding] = []
+    for part in shell.parts:
+        rules = (rule for rule, pattern in _patterns(call) if _reaches(shell, part, pattern))
+        rule = next(rules, None)
+        if rule is None:
+            return []
+        found.append(_finding(_stage(rule), rule, part.text))
+    return found
 
 
 def _finding(stage: str, rule: Rule, part: str | None = None, why: str | None = None) -> Finding:
