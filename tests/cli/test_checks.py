@@ -156,7 +156,7 @@ def test_without_tools_checks_see_the_answer_only(ready: Callable[..., Bridle]) 
     bridle = ready(
         "  fail_on_error: true\n  custom_steps:\n"
         "    - {name: polite, command: grep -q please}\n"
-        "    - {name: alone, command: test ! -e script.yaml}\n",
+        "    - {name: alone, command: 'test -z \"$(ls -A)\"'}\n",
         "- says: please\n",
     )
     spec = bridle.cwd / "harness.yaml"

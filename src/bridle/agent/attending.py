@@ -12,6 +12,7 @@ from bridle.journal.waits import ended_waits
 from bridle.types.base import Fixed
 from bridle.types.ops import (
     Answer,
+    Answering,
     AnswerPlan,
     Approve,
     Decline,
@@ -31,16 +32,12 @@ from bridle.types.ops import (
 
 if TYPE_CHECKING:
     from bridle.agent.ending import Ending
-    from bridle.agent.replies import Answering
     from bridle.agent.setup import RunSetup
     from bridle.agent.starting import Starting
     from bridle.agent.working import Working
     from bridle.journal.recorder import ThreadLog
     from bridle.journal.run_state import RunState
     from bridle.types import events as ev
-
-_ANSWERS = Approve | Decline | Answer | AnswerPlan | ResumeTool | Settle | Expire
-"""What is dealt with while other calls are running."""
 
 _LEFT = Send | Steer | Pin | Deliver
 """What a run that cannot go on leaves in the inbox."""
@@ -68,7 +65,7 @@ class Attending(Fixed, frozen=True, kw_only=True):
         await self.working.refresh()
         try:
             for input_id, op in list(self.log.state.inputs.items()):
-                if isinstance(op, _ANSWERS):
+                if isinstance(op, Answering):
                     await self._answer(run, setup, input_id, op)
             await self._end_waits(run, setup)
         except HeadMoved:  # look again, from the first: inputs act in their order

@@ -16,7 +16,16 @@ from bridle.journal.waits import ended_waits
 from bridle.types import events as ev
 from bridle.types.agents import with_meta
 from bridle.types.base import Fixed
-from bridle.types.ops import Answer, AnswerPlan, Approve, Decline, Expire, ResumeTool, Settle
+from bridle.types.ops import (
+    Answer,
+    Answering,
+    AnswerPlan,
+    Approve,
+    Decline,
+    Expire,
+    ResumeTool,
+    Settle,
+)
 from bridle.types.tools import Failed
 
 if TYPE_CHECKING:
@@ -26,8 +35,6 @@ if TYPE_CHECKING:
     from bridle.journal.run_state import RunState
     from bridle.journal.state import ThreadState
     from bridle.types.tools import CallFacts
-
-Answering = Approve | Decline | Answer | AnswerPlan | ResumeTool | Settle | Expire
 
 _AWAITED: dict[type, str] = {
     Approve: "approval",

@@ -54,34 +54,37 @@ class Workspace(Fixed, frozen=True):
 
     def place(self) -> Workplace:
         """Open the workspace: probe its sandbox and get ready to run commands."""
-        from bridle.sandbox import temps
-        from bridle.sandbox.files import file_access
-        from bridle.sandbox.kinds import make_sandbox
-        from bridle.sandbox.policy import default_policy
-        from bridle.sandbox.supervisor import Supervisor
+        return _open(self)
 
-        root = self.root
-        temp = temps.make()
-        ours = (state_directory(), config_directory(), data_directory())
-        policy = default_policy(
-            str(root),
-            temp=temp,
-            state=[str(path) for path in ours],
-            network=self.network,
-            allowed_hosts=self.allowed_hosts,
-            readable=(*self.readable, sys.prefix, sys.base_prefix, PACKAGE),
-            writable=self.writable,
-        )
-        try:
-            sandbox = make_sandbox(self.sandbox, policy)
-        except ConfigError:
-            temps.remove(temp)
-            raise
-        place = Workplace(
-            root=root, files=file_access(policy), processes=Supervisor(), sandbox=sandbox
-        )
-        weakref.finalize(place, temps.remove, temp)
-        return place
+
+def _open(space: Workspace, *, throwaway: bool = False) -> Workplace:
+    from bridle.sandbox import temps
+    from bridle.sandbox.files import file_access
+    from bridle.sandbox.kinds import make_sandbox
+    from bridle.sandbox.policy import default_policy
+    from bridle.sandbox.supervisor import Supervisor
+
+    root = space.root
+    temp = temps.make()
+    ours = (state_directory(), config_directory(), data_directory())
+    policy = default_policy(
+        str(root),
+        temp=temp,
+        state=[str(path) for path in ours],
+        network=space.network,
+        allowed_hosts=space.allowed_hosts,
+        readable=(*space.readable, sys.prefix, sys.base_prefix, PACKAGE),
+        writable=space.writable,
+        throwaway=throwaway,
+    )
+    try:
+        sandbox = make_sandbox(space.sandbox, policy)
+    except ConfigError:
+        temps.remove(temp)
+        raise
+    place = Workplace(root=root, files=file_access(policy), processes=Supervisor(), sandbox=sandbox)
+    weakref.finalize(place, temps.remove, temp)
+    return place
 
 
 def open_checkpoints(place: Workplace) -> Checkpoints | None:
@@ -98,7 +101,7 @@ def output_checks(config: CheckPlan, *, sandbox: str) -> ProjectChecks:
     from bridle.sandbox import temps
 
     root = temps.make()
-    place = Workspace(root, sandbox=sandbox).place()
+    place = _open(Workspace(root, sandbox=sandbox), throwaway=True)
     weakref.finalize(place, temps.remove, root)
     return workspace_checks(place, config, hide=lambda text: text)
 

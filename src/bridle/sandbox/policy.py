@@ -35,14 +35,17 @@ def default_policy(
     allowed_hosts: Iterable[str] = (),
     env: Iterable[str] = (),
     limits: ResourceLimits | None = None,
+    throwaway: bool = False,
 ) -> SandboxPolicy:
     """The policy for a workspace; `state` are our own directories, hidden like secrets.
 
+    A `throwaway` root has no settings that would have to stay as they are.
     Without a `temp` (see `temps`) each command has one of its own, where the sandbox can do that.
     """
     root = os.path.realpath(root)
     home = os.path.realpath(home or os.path.expanduser("~"))
-    git_writable, git_read_only = git_paths(root)
+    git_writable, git_read_only = ((), ()) if throwaway else git_paths(root)
+    kept = () if throwaway else (*_under(root, (*OF_PROJECT, *OF_SHELLS)), *git_read_only)
     secrets = [*_under(home, SECRETS), *SYSTEM_SECRETS, *glob.glob("/etc/ssh/ssh_host_*_key")]
     return SandboxPolicy(
         root=root,
@@ -50,11 +53,7 @@ def default_policy(
         writable=(*writable, *git_writable),
         readable=tuple(readable),
         hidden=(*secrets, *_directories(state), *hidden),
-        read_only=(
-            *_under(root, (*OF_PROJECT, *OF_SHELLS)),
-            *git_read_only,
-            *_under(home, (*OF_SHELLS, *OF_USER)),
-        ),
+        read_only=(*kept, *_under(home, (*OF_SHELLS, *OF_USER))),
         network=network,
         allowed_hosts=tuple(allowed_hosts),
         env=tuple(env),

@@ -161,3 +161,6 @@ Op = (
     | Deliver
     | Expire
 )
+
+Answering = Approve | Decline | Answer | AnswerPlan | ResumeTool | Settle | Expire
+"""What settles a call that waits, also while others are running."""
