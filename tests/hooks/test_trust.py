@@ -235,6 +235,14 @@ def test_a_project_that_would_run_commands_unconfined_and_unasked_is_refused(
     assert project("run", "go", "--yolo", "--no-checks").code == 0  # trusted from now on
 
 
+def test_a_profile_of_one_s_own_goes_before_that_of_the_project(project: Bridle) -> None:
+    loose(project, "{sandbox: none, approval_profile: yolo}", ESCAPES.replace("$OUTSIDE", "x"))
+    assert project("run", "go", "--profile", "balanced", "--no-checks").code == 6
+    loose(project, "{sandbox: none}", "- says: fine\n")
+    for own in (["--profile", "yolo"], ["--yolo"]):
+        assert project("run", "go", *own, "--no-checks").code == 0
+
+
 def test_rules_that_run_nothing_of_the_project_are_no_reason(project: Bridle) -> None:
     permissions = (
         "[{tool: bash, effect: ask}, {tool: write_file, effect: allow},"

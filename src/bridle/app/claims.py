@@ -19,25 +19,28 @@ if TYPE_CHECKING:
 
     from bridle.hooks.define import Bound
     from bridle.spec.layers import Layer, Layered
-    from bridle.types.permissions import Rule
+    from bridle.types.permissions import Policy
 
 MODELS = ("model_policy.base_url", "model_policy.providers")
 HARMLESS = ("wire",)
 OUTSIDE = ("execution_policy.readable", "execution_policy.writable")
 ALLOWING = ("allow", "notify")
+PROFILE_FLAG = "--profile"
+"""Where a profile was chosen that the command line gives: its user's word, not the project's."""
+
 READERS = names("echo printf pwd true false ls cat head tail wc grep rg stat basename dirname")
 GIT_READERS = names("status diff log show rev-parse ls-files blame")
 """Programs that run nothing else; what they could write the permission engine knows and decides."""
 
 
 def claims_of(
-    root: Path, layered: Layered, hooks: Sequence[Bound], rules: Sequence[Rule]
+    root: Path, layered: Layered, hooks: Sequence[Bound], policy: Policy
 ) -> tuple[Claim, ...]:
     """Everything in a project that the user must have trusted before it is used."""
     layers = [layer for layer in layered.layers if layer.of_project and layer.file is not None]
     found = [claim for layer in layers for claim in _settings(root, layer)]
     if layered.spec.execution_policy.sandbox == "none":
-        found += _unconfined(root, layers, [rule for rule in rules if rule.layer == SETTINGS])
+        found += _unconfined(root, layers, policy)
     counted: dict[str, int] = {}
     for bound in hooks:
         if bound.layer == "project":
@@ -64,17 +67,19 @@ def _settings(root: Path, layer: Layer) -> Iterator[Claim]:
         yield Claim(kind="approvals", name=name, text="lets nothing be asked", mild=True)
 
 
-def _unconfined(root: Path, layers: Sequence[Layer], more: Sequence[Rule]) -> Iterator[Claim]:
+def _unconfined(root: Path, layers: Sequence[Layer], policy: Policy) -> Iterator[Claim]:
     """A sandbox that the project turns off: harmless only where a person decides each command."""
     off = next((one for one in layers if one.value("execution_policy.sandbox") == "none"), None)
     if off is None:
         return
     name = _within(root, off.file or "")
-    unasked = [field for layer in layers for field in _unasked(layer)]
+    written = policy.profile == "yolo" and policy.profile_source != PROFILE_FLAG
+    unasked = ["approval_profile yolo"] if written else []
+    unasked += [field for layer in layers for field in _unasked(layer)]
     unasked += [
         f"{rule.effect} {rule.matches}"
-        for rule in more
-        if rule.effect in ALLOWING and _runs_commands(rule.matches)
+        for rule in policy.rules
+        if rule.layer == SETTINGS and rule.effect in ALLOWING and _runs_commands(rule.matches)
     ]
     if unasked:
         text = f"runs commands unasked, with all your rights: sandbox none, {', '.join(unasked)}"
@@ -86,8 +91,6 @@ def _unconfined(root: Path, layers: Sequence[Layer], more: Sequence[Rule]) -> It
 
 def _unasked(layer: Layer) -> Iterator[str]:
     """What of a file lets commands run that nobody is asked about."""
-    if layer.value("execution_policy.approval_profile") == "yolo":
-        yield "approval_profile yolo"
     category = layer.value("execution_policy.categories.execute")
     if category is not msgspec.UNSET and effect_named(category) in ALLOWING:
         yield f"execute {category}"

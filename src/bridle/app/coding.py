@@ -136,7 +136,7 @@ def _claims(root: Path, ruling: Ruling, options: RunOptions) -> list[Claim]:
     """What of the project needs trust in this run: a flag goes before what a file says."""
     asked = options.yolo or options.profile
     said = {"sandbox": options.sandbox, "unconfined": options.sandbox, "approvals": asked}
-    claims = claims_of(root, ruling.layered, ruling.hooks, ruling.policy.rules)
+    claims = claims_of(root, ruling.layered, ruling.hooks, ruling.policy)
     return [claim for claim in claims if not said.get(claim.kind)]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bridle.app.claims import PROFILE_FLAG
 from bridle.app.layers import read_layers
 from bridle.app.paths import state_directory
 from bridle.app.project import project_of
@@ -124,7 +125,7 @@ def _policy(policy: Policy, options: RunOptions) -> Policy:
         if options.profile not in PROFILES:
             raise UserError(suggest(options.profile, PROFILES, what="profile"))
         profile = next(known for known in PROFILES if known == options.profile)
-        source = "--profile"
+        source = PROFILE_FLAG
     rules = policy.rules
     if options.repair:  # it works on copies, in the sandbox; its edit is shown and can be undone
         rules = (*repair_rules(), *rules)

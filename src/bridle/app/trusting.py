@@ -50,7 +50,7 @@ def trust_all(options: RunOptions) -> tuple[Claim, ...]:
 
 def _claims(options: RunOptions) -> tuple[Claim, ...]:
     ruling = read_ruling(options)
-    return claims_of(options.root, ruling.layered, ruling.hooks, ruling.policy.rules)
+    return claims_of(options.root, ruling.layered, ruling.hooks, ruling.policy)
 
 
 def _state(
