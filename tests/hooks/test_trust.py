@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import select
 import stat
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from support.cli import EXECUTABLE, Bridle
+from support.cli import Bridle
 from support.hooks import ANSWERS, SPEC, effect, events, write_project
+from support.terminal import converse
 
 GUARD = "echo guarded > guarded.txt; exit 0\n"
 
@@ -142,35 +138,8 @@ def test_a_damaged_store_is_told(project: Bridle) -> None:
 
 
 def on_a_terminal(project: Bridle, answer: str, *arguments: str) -> tuple[int, str]:
-    """Run a command on a terminal and answer its first question."""
-    ours, theirs = pty.openpty()
-    child = subprocess.Popen(
-        [str(EXECUTABLE), *arguments],
-        cwd=project.cwd,
-        env=project.environment() | {"TERM": "dumb"},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-    )
-    os.close(theirs)
-    shown, asked, end = b"", False, time.monotonic() + 60
-    while time.monotonic() < end:
-        if not select.select([ours], [], [], 0.2)[0]:
-            if child.poll() is not None:
-                break
-            continue
-        try:
-            shown += os.read(ours, 65536)
-        except OSError:
-            break
-        if not asked and b"Trust it as it is now?" in shown:
-            os.write(ours, f"{answer}\n".encode())
-            asked = True
-    code = child.wait(timeout=30)
-    os.close(ours)
-    assert asked, shown
-    return code, shown.decode("utf-8", "replace")
+    """Run a command on a terminal and answer whether to trust."""
+    return converse(project, *arguments, question="Trust it as it is now?", answers=[answer])
 
 
 def test_a_person_is_asked_once(project: Bridle) -> None:

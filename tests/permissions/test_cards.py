@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import select
-import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +11,8 @@ from bridle.permissions.calls import facts_of
 from bridle.permissions.card import card
 from bridle.permissions.evaluate import evaluate
 from permissions.support import policy
-from support.cli import EXECUTABLE, Bridle
+from support.cli import Bridle
+from support.terminal import converse
 
 
 def made(tool: str, before: str | None = None, **args: Any) -> Any:
@@ -70,29 +66,8 @@ ANSWERS = """\
 
 def talk(bridle: Bridle, *said: str) -> str:
     """Run on a terminal, answer each approval in turn; what was shown."""
-    ours, theirs = pty.openpty()
-    child = subprocess.Popen(
-        [str(EXECUTABLE), "run", "go", "--model", "scripted/answers.yaml", "--sandbox", "none"],
-        cwd=bridle.cwd, env=bridle.environment() | {"TERM": "dumb"},
-        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-    )  # fmt: skip
-    os.close(theirs)
-    shown, answers, end = b"", list(said), time.monotonic() + 90
-    while time.monotonic() < end:
-        if not select.select([ours], [], [], 0.2)[0]:
-            if child.poll() is not None:
-                break
-            continue
-        try:
-            shown += os.read(ours, 65536)
-        except OSError:
-            break
-        if answers and shown.count(b"Run it?") > len(said) - len(answers):
-            os.write(ours, f"{answers.pop(0)}\n".encode())
-    child.kill()
-    child.wait()
-    os.close(ours)
-    return shown.decode().replace("\r", "")
+    arguments = ("run", "go", "--model", "scripted/answers.yaml", "--sandbox", "none")
+    return converse(bridle, *arguments, question="Run it?", answers=list(said))[1]
 
 
 def test_the_terminal_shows_the_card_and_what_always_allows(tmp_path: Path) -> None:
